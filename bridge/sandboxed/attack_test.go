@@ -1,7 +1,9 @@
 package sandboxed
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolcell/toolcell/internal/ostest"
+	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
 )
 
@@ -248,5 +251,88 @@ mknod null c 1 3; mv ../server ../other; rmdir ../server; chmod 0 .; echo left`
 	}
 	if out, how := l.ends(t, shell("ls -A; echo done"), boxOf(t, "")); out != "done\n" {
 		t.Errorf("afterwards: %q, %s", out, how)
+	}
+}
+
+// TestServersDoNotChangeTheirPackages, whose files belong to them where there is one ID only: neither by
+// their paths, nor by descriptors, links or other names.
+func TestServersDoNotChangeTheirPackages(t *testing.T) {
+	l := newLab(t)
+	layer, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(layer, "index.js")
+	if err := errors.Join(os.Chmod(layer, 0o777), os.WriteFile(file, []byte("good"), 0o666), os.Chmod(file, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	l.prepared.Binds = []spec.Bind{{Source: layer, Target: spec.OwnDir + "/npm"}}
+	const attack = `exec python3 -c 'import errno, os
+at = "/run/toolcell/npm"
+held = os.open(at + "/index.js", os.O_RDONLY)
+os.symlink(at, "node_modules")
+def tried(do, *args):
+    try: return do(*args) or "done"
+    except OSError as e: return errno.errorcode[e.errno]
+w = os.O_WRONLY
+print(tried(os.open, at + "/index.js", w), tried(os.open, "node_modules/index.js", w), tried(os.open, f"/proc/self/fd/{held}", w),
+    tried(os.open, "node_modules/new.js", w | os.O_CREAT), tried(os.unlink, at + "/index.js"), tried(os.rename, "node_modules/index.js", at + "/x"),
+    tried(os.chmod, at, 0o700), tried(os.truncate, f"/proc/self/fd/{held}", 0), tried(os.link, at + "/index.js", "linked"), tried(os.rmdir, at))'`
+	want := "EROFS EROFS EROFS EROFS EROFS EROFS EROFS EROFS EXDEV EROFS\n"
+	out, how := l.ends(t, shell(attack), boxOf(t, ""))
+	if got := strings.ReplaceAll(strings.ReplaceAll(out, "EBUSY", "EROFS"), "EACCES", "EROFS"); got != want { // Landlock is asked first
+		t.Errorf("%q, %s", out, how)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "good" {
+		t.Errorf("the package is %q, %v", text, err)
+	}
+}
+
+// TestServersSideBySide do not reach what is the other's.
+func TestServersSideBySide(t *testing.T) {
+	l := newLab(t)
+	const keep = `exec python3 -c 'import ctypes, os, socket, time
+secret = b"the-secret"
+for place in os.environ["HOME"], "/tmp", "/dev/shm", "/workspace":
+    with open(place + "/kept", "wb") as f: f.write(secret)
+a = socket.socket(socket.AF_UNIX); a.bind("\0of the first"); a.listen()
+b = socket.create_server(("127.0.0.1", 20202))
+libc = ctypes.CDLL(None); libc.shmget(20202, 64, 0o1666)
+print(open("/proc/self/uid_map").read().split(), flush=True)
+time.sleep(1e6)'`
+	const reach = `exec python3 -c 'import ctypes, glob, os, socket
+def tried(do):
+    try: return do()
+    except OSError as e: return None
+kept = [p for p in glob.glob("/home/*/kept") + glob.glob("/*/kept") + glob.glob("/dev/shm/kept") + glob.glob("/proc/[0-9]*/root/**/kept")]
+unix, inet = socket.socket(socket.AF_UNIX), socket.socket()
+print(kept, tried(lambda: unix.connect("\0of the first") or "connected"), tried(lambda: inet.connect(("127.0.0.1", 20202)) or "connected"),
+    ctypes.CDLL(None).shmget(20202, 64, 0), [p for p in os.listdir("/proc") if p.isdigit() and p not in ("1", str(os.getpid()))])
+print(open("/proc/self/uid_map").read().split())'`
+	first := shell(keep)
+	first.Name = "first"
+	started := l.launch(t, first, boxOf(t, ""))
+	ids, err := bufio.NewReader(started.Stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, how := l.ends(t, shell(reach), boxOf(t, ""))
+	got, own, _ := strings.Cut(out, "\n")
+	if got != "[] None None -1 []" {
+		t.Errorf("%s, %s", out, how)
+	}
+	store, err := l.o.Homes(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := store.Ensure(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same := ids == own; same != (home.UID < 0) {
+		t.Errorf("the IDs of the first are %s, of the second %s", ids, own)
+	}
+	if home.UID >= 0 && !strings.Contains(own, fmt.Sprintf("'%d'", home.UID)) {
+		t.Errorf("its IDs are %s, and its HOME belongs to %d", own, home.UID)
 	}
 }

@@ -61,6 +61,15 @@ func newLab(t *testing.T) *lab {
 			return &p, l.fail
 		},
 	})
+	t.Cleanup(func() { // which only this can where the files belong to other IDs
+		store, err := l.o.Homes(nil)
+		if err == nil {
+			err = store.RemoveAll(context.Background())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	return l
 }
 
