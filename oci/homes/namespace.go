@@ -78,6 +78,9 @@ func inNamespace(ctx context.Context, dir *os.File, r request, uids, gids []int6
 		return u, err
 	}
 	if err := c.Start(); err != nil {
+		if ctx.Err() != nil {
+			return u, context.Cause(ctx)
+		}
 		return u, fmt.Errorf("%w: %w", errNoNamespace, err)
 	}
 	if !alone {
