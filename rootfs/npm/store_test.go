@@ -42,7 +42,7 @@ func TestLayerHasThePackagesOfALock(t *testing.T) {
 	x, s := newRegistry(t), newStore(t)
 	inner := with(x.add("b", "2.0.0", pack(t, tarEntry{kind: tar.TypeXGlobalHeader}, tarEntry{name: "./b/", kind: tar.TypeDir}, tarEntry{name: "./b/package.json", content: `{"name":"b","version":"v2.0.0+x"}`})), map[string]any{"name": "b"})
 	lock := lockOf(t, map[string]map[string]any{
-		"node_modules/@s/a":                    x.add("@s/a", "1.0.0", packageOf(t, "@s/a", "1.0.0", tarEntry{name: "package/node_modules/", kind: tar.TypeDir}, tarEntry{name: "package/lib/x.js", mode: 0o6600})),
+		"node_modules/@s/a":                    x.add("@s/a", "1.0.0", packageOf(t, "@s/a", "1.0.0", tarEntry{name: "package/node_modules/", kind: tar.TypeDir}, tarEntry{name: "package/./lib/././x.js", mode: 0o6600})),
 		"node_modules/@s/a/node_modules/alias": inner,
 	})
 	var told []packages.Progress
@@ -81,7 +81,10 @@ func TestHostileTarballs(t *testing.T) {
 		want    string
 	}{
 		"up":                 {[]tarEntry{{name: "package/../../../../evil"}}, "may not have such a name"},
+		"up behind a dot":    {[]tarEntry{{name: "package/./.././../evil"}}, "may not have such a name"},
 		"absolute":           {[]tarEntry{{name: "/package/evil"}}, "may not have such a name"},
+		"absolute and a dot": {[]tarEntry{{name: ".//package/evil"}}, "may not have such a name"},
+		"twins but for dots": {[]tarEntry{{name: "package/./cli.js", content: "other"}}, "file exists"},
 		"a backslash":        {[]tarEntry{{name: `package\..\evil`}}, "may not have such a name"},
 		"deep":               {[]tarEntry{{name: "package/" + strings.Repeat("d/", maxDepth) + "f"}}, "may not have such a name"},
 		"another folder":     {[]tarEntry{{name: "evil/f"}}, `is not in the folder "package"`},

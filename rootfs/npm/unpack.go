@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -99,8 +100,9 @@ func (t *Tree) unpack(ctx context.Context, root *os.Root, p Package, tarball io.
 // inside returns the name of an entry without the top folder, which has to be the same for
 // all; it is set by the first. The name is empty for that folder itself.
 func inside(name string, top *string) (string, error) {
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
-	if name == "" || name == "." {
+	// Packers write "./package/x", and some "package/./x", which is the same file.
+	parts := slices.DeleteFunc(strings.Split(strings.TrimSuffix(name, "/"), "/"), func(part string) bool { return part == "." })
+	if name = strings.Join(parts, "/"); name == "" {
 		return "", nil
 	}
 	if !rootdir.Unambiguous(name, maxDepth) {
