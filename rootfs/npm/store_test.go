@@ -42,7 +42,7 @@ func TestLayerHasThePackagesOfALock(t *testing.T) {
 	x, s := newRegistry(t), newStore(t)
 	inner := with(x.add("b", "2.0.0", pack(t, tarEntry{kind: tar.TypeXGlobalHeader}, tarEntry{name: "./b/", kind: tar.TypeDir}, tarEntry{name: "./b/package.json", content: `{"name":"b","version":"v2.0.0+x"}`})), map[string]any{"name": "b"})
 	lock := lockOf(t, map[string]map[string]any{
-		"node_modules/@s/a":                    x.add("@s/a", "1.0.0", packageOf(t, "@s/a", "1.0.0", tarEntry{name: "package/node_modules/", kind: tar.TypeDir}, tarEntry{name: "package/./lib/././x.js", mode: 0o6600})),
+		"node_modules/@s/a":                    x.add("@s/a", "1.0.0", packageOf(t, "@s/a", "1.0.0", tarEntry{name: "package/node_modules/", kind: tar.TypeDir}, tarEntry{name: "package/./lib/././x.js", mode: 0o6600, content: "x"}, tarEntry{name: "package/lib/x.js", content: "x"})),
 		"node_modules/@s/a/node_modules/alias": inner,
 	})
 	var told []packages.Progress

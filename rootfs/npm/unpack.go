@@ -2,8 +2,10 @@ package npm
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -158,13 +160,17 @@ func (w writer) makeDirs(name string) (*os.Root, error) {
 	return dir, err
 }
 
-// writeFile writes a file that is not there.
+// writeFile writes a file. One that is there must have the same content: npm packs a file twice if
+// package.json names it in two ways.
 func writeFile(dir *os.Root, name string, hdr *tar.Header, content io.Reader) error {
 	mode := fs.FileMode(0o644)
 	if hdr.Mode&0o111 != 0 {
 		mode = 0o755 // programs that a package starts itself
 	}
 	out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, fs.ErrExist) && hasContent(dir, name, content) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -173,6 +179,19 @@ func writeFile(dir *os.Root, name string, hdr *tar.Header, content io.Reader) er
 		err = errors.New("it does not have the size of its header")
 	}
 	return errors.Join(err, out.Chmod(mode), out.Close())
+}
+
+// hasContent reports whether a file has this content.
+func hasContent(dir *os.Root, name string, content io.Reader) bool {
+	f, err := dir.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	here, there := sha256.New(), sha256.New()
+	_, err = io.Copy(here, f)
+	_, wrong := io.Copy(there, content)
+	return err == nil && wrong == nil && bytes.Equal(here.Sum(nil), there.Sum(nil))
 }
 
 // owner returns the path of the innermost package that a path is in.
