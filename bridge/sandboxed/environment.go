@@ -2,6 +2,7 @@ package sandboxed
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -21,7 +22,8 @@ var home = map[string]string{
 
 // environment is what a server finds: the image's variables, those of its entry and of its network, and
 // what has to be otherwise in a sandbox than the entry may say. Nothing of this process's own is in it.
-func environment(p *Prepared, ofEntry map[string]string) []string {
+// Folders of HOME that the entry has in one of the mounts stay there.
+func environment(p *Prepared, ofEntry map[string]string, mounts []spec.Mount) []string {
 	env := map[string]string{"LANG": "C.UTF-8", "TMPDIR": "/tmp"}
 	path := "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 	for _, kv := range p.Env {
@@ -34,11 +36,23 @@ func environment(p *Prepared, ofEntry map[string]string) []string {
 		}
 	}
 	maps.Copy(env, ofEntry)
-	maps.Copy(env, home)
+	for name, value := range home {
+		if name == "HOME" || !shown(mounts, env[name]) {
+			env[name] = value
+		}
+	}
 	env["PATH"] = strings.Join(append(slices.Clone(p.Path), path), ":") // that of the host leads nowhere
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		all = append(all, name+"="+env[name])
 	}
 	return all
+}
+
+// shown reports whether a path is that of a mount, or below it.
+func shown(mounts []spec.Mount, at string) bool {
+	return slices.ContainsFunc(mounts, func(m spec.Mount) bool {
+		rest, err := filepath.Rel(m.Target, at)
+		return err == nil && filepath.IsLocal(rest)
+	})
 }

@@ -46,7 +46,7 @@ func (in *launch) start(prepared *Prepared, server *spec.Server) (_ *stdio.Launc
 	if err != nil {
 		return nil, err
 	}
-	p.Env = environment(prepared, variables)
+	p.Env = environment(prepared, variables, in.mounts)
 	if c.sandbox, err = in.o.Sandboxes.Start(c.life, p); err != nil {
 		return nil, err
 	}

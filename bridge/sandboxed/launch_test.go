@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -184,6 +185,19 @@ func TestServerHasTheEnvironmentOfItsEntry(t *testing.T) {
 	}
 	if how != "exit status 0" || t.Failed() {
 		t.Logf("%s\n%s", how, out)
+	}
+}
+
+// TestFoldersOfHomeMayBeInMounts: so a server that reads ~/.config sees what its section shows.
+func TestFoldersOfHomeMayBeInMounts(t *testing.T) {
+	l := newLab(t)
+	s := shell("env")
+	s.Env = map[string]string{"HOME": "/settings", "XDG_CONFIG_HOME": "/settings/mine", "XDG_DATA_HOME": "/settings/../etc", "XDG_CACHE_HOME": "/settingsx"}
+	out, _ := l.ends(t, s, boxOf(t, fmt.Sprintf("mounts = [{ source = %q, target = '/settings' }]", t.TempDir())))
+	for _, want := range []string{"HOME=/home/server", "XDG_CONFIG_HOME=/settings/mine", "XDG_DATA_HOME=/home/server/.local/share", "XDG_CACHE_HOME=/home/server/.cache"} {
+		if !strings.Contains("\n"+out, "\n"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, out)
+		}
 	}
 }
 

@@ -127,6 +127,9 @@ func (l *mountList) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		if slices.ContainsFunc((*l)[:i], func(other mount) bool { return other.Target == m.Target }) {
 			return fmt.Errorf("two mounts have the target %q", m.Target)
 		}
+		if i := slices.IndexFunc(*l, func(other mount) bool { return strings.HasPrefix(m.Target, other.Target+"/") }); i >= 0 {
+			return fmt.Errorf("the target %q is inside of the target %q: a mount cannot be in another", text.Bound(m.Target, 120), text.Bound((*l)[i].Target, 120))
+		}
 	}
 	return nil
 }
@@ -184,6 +187,9 @@ func (m *mount) fullSource() (string, error) {
 // keptPlaces are those of the sandbox itself.
 var keptPlaces = []string{"/proc", "/sys", "/dev", "/run/toolcell"}
 
+// serverHome is the HOME of a server, as oci/spec has it.
+const serverHome = "/home/server"
+
 // checkMountTarget checks a path in the sandbox.
 func checkMountTarget(target string) error {
 	shown := text.Bound(target, 120)
@@ -196,11 +202,19 @@ func checkMountTarget(target string) error {
 		return errors.New("nothing can be mounted at /, where the sandbox's own files are")
 	}
 	for _, kept := range keptPlaces {
-		if target == kept || strings.HasPrefix(target, kept+"/") || strings.HasPrefix(kept, target+"/") {
+		if overlap(target, kept) {
 			return fmt.Errorf("nothing can be mounted at %q: the sandbox needs %s unchanged", shown, kept)
 		}
 	}
+	if overlap(target, serverHome) {
+		return fmt.Errorf("nothing can be mounted at %q: %s is the server's HOME; name another target", shown, serverHome)
+	}
 	return nil
+}
+
+// overlap reports whether one of two paths is the other, or in it.
+func overlap(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
 // A memorySize is a number of bytes.
