@@ -121,8 +121,11 @@ func fakeServer(name string) {
 	if file, ok := strings.CutPrefix(name, replayPrefix); ok {
 		replay(s, file)
 	}
-	if name == "spy" {
+	switch name {
+	case "spy":
 		tools = spyTools
+	case "boxed":
+		tools = boxedTools
 	}
 	for tool, fn := range tools {
 		mcp.AddTool(s, &mcp.Tool{Name: tool, Description: name + ": " + strings.ReplaceAll(tool, "_", " ")},
