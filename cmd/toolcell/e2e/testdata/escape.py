@@ -1265,7 +1265,8 @@ def _():
     size, _ = struct.unpack("iP", fcntl.ioctl(CONTROL, 0x8912, struct.pack("iP", 4096, room.buffer_info()[0])))
     names = [bytes(room[at:at + 16]).split(b"\0")[0].decode() for at in range(0, size, 40)]
     addresses = [socket.inet_ntoa(bytes(room[at + 20:at + 24])) for at in range(0, size, 40)]
-    return set(names) - set(FALLBACK) and f"{dict(zip(names, addresses))}"
+    others = [a for name, a in zip(names, addresses) if name not in FALLBACK and not a.startswith("127.")]  # lo:1 is ours
+    return others and f"{dict(zip(names, addresses))}"
 
 
 def device(sock, index):
