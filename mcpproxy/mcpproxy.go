@@ -4,10 +4,10 @@
 // A [Proxy] starts or reaches each server at first need, over stdio, streamable
 // HTTP or SSE, keeps one live connection to it, and ends a process with its whole
 // group. A server's secrets (its environment, headers, tokens) are in no error
-// text. Results and schemas are handed on as the server wrote them. Servers are
-// trusted with the user's own rights, since the user configured them; what they
-// send is not, and is bounded. The caller decides which code may call which
-// server.
+// text. Results and schemas are handed on as the server wrote them. What servers
+// send is not trusted, and is bounded. They run with the user's own rights, since
+// the user configured them, or as Options.Launch wants. The caller decides which code
+// may call which server.
 //
 // Its parts are packages that can be read alone:
 //
