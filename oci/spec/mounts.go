@@ -123,7 +123,7 @@ func Readable(p Process, h Host) []string {
 		all = append(all, path.Clean(b.Target))
 	}
 	for _, m := range h.Mounts {
-		if !OnTmpfs(m.Target) {
+		if !OnTmpfs(m.Target) || m.Exec { // Landlock lets code read what is on those, but not execute it
 			all = append(all, path.Clean(m.Target))
 		}
 	}

@@ -101,9 +101,9 @@ func TestImageCannotReachTheStages(t *testing.T) {
 // TestReadable: what lies below another place needs no rule of its own.
 func TestReadable(t *testing.T) {
 	p := Process{Top: []string{"etc", "usr"}, Root: Root{Binds: []Bind{{Target: "/etc/ssl"}, {Target: "/opt/python"}, {Target: "/usr"}}}}
-	mounts := []ShownMount{{Target: "/mnt/data"}, {Target: "/workspace/data"}, {Target: "/etc-x"}}
+	mounts := []ShownMount{{Target: "/mnt/data"}, {Target: "/workspace/data"}, {Target: "/etc-x"}, {Target: "/tmp/program", Exec: true}}
 	got := Readable(p, Host{Mounts: mounts})
-	want := []string{"/etc", "/etc-x", "/mnt/data", "/opt/python", "/run/toolcell", "/usr"}
+	want := []string{"/etc", "/etc-x", "/mnt/data", "/opt/python", "/run/toolcell", "/tmp/program", "/usr"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
