@@ -106,10 +106,10 @@ func (s *ServerAccess) Explain(since time.Time) string {
 		switch {
 		case r.Failed:
 			failed = append(failed, r.Reason)
-		case strings.Contains(r.Reason, s.server.list()):
-			unlisted = append(unlisted, hostPort(r))
+		case s.IsUnlisted(r):
+			unlisted = append(unlisted, HostPort(r))
 		default:
-			refused = append(refused, hostPort(r)+" ("+r.Reason+")")
+			refused = append(refused, HostPort(r)+" ("+r.Reason+")")
 		}
 	}
 	var said []string
@@ -130,8 +130,13 @@ func (s *ServerAccess) Explain(since time.Time) string {
 	return strings.Join(said, "; ")
 }
 
-// hostPort names a host as the user lists it: with its port, unless only its name was looked up.
-func hostPort(r egress.Refusal) string {
+// IsUnlisted reports whether the user could list the host of a refusal in the server's section.
+func (s *ServerAccess) IsUnlisted(r egress.Refusal) bool {
+	return !r.Failed && strings.Contains(r.Reason, s.server.list())
+}
+
+// HostPort names a host as the user lists it: with its port, unless only its name was looked up.
+func HostPort(r egress.Refusal) string {
 	if r.Port == 0 {
 		return r.Host
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/toolcell/toolcell/bridge/network"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
+	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 	"github.com/toolcell/toolcell/oci"
 )
 
@@ -72,6 +75,30 @@ func (c *child) Reap() string {
 
 // maxStatus is the last exit status that does not stand for a signal, as shells have it.
 const maxStatus = 128
+
+// A Refusal is a host that the sandbox of a server did not let it reach. The server chose what it says.
+type Refusal struct {
+	Host   string // with its port, unless only its name was looked up; "?" if it is not known
+	Reason string
+	// Unlisted says that the host is not in the section of the server, which could allow it.
+	Unlisted bool
+}
+
+// Refused returns the hosts that the sandbox of a server has refused by now, each once, the latest first
+// and fifty at most. There are none of a server that was started in another way, or that has no network.
+func Refused(l *stdio.Launched) (all []Refusal) {
+	c, ok := l.Child.(*child)
+	if !ok || c.access == nil {
+		return nil
+	}
+	for _, r := range c.access.RefusedSince(time.Time{}) {
+		host := network.HostPort(r)
+		if !r.Failed && !slices.ContainsFunc(all, func(known Refusal) bool { return known.Host == host }) {
+			all = append(all, Refusal{host, r.Reason, c.access.IsUnlisted(r)})
+		}
+	}
+	return all
+}
 
 // release gives back what the server has had.
 func (c *child) release() {

@@ -96,7 +96,7 @@ func (in *launch) watchHome(c *child) {
 		case err != nil:
 			c.kill(limitError("was ended, since its HOME could not be measured: " + text.Printable(err.Error(), 300)))
 		default:
-			c.kill(limitError(fmt.Sprintf("had more in its HOME than the %s that it may have there (%s), and was ended; servers remove-home %s empties it", text.Size(in.maxHome), text.Size(use.Bytes), text.ShellWord(in.server.Name))))
+			c.kill(limitError(fmt.Sprintf("had more in its HOME than the %s that it may have there (%s), and was ended; toolcell servers sandbox %s --empty-home empties it", text.Size(in.maxHome), text.Size(use.Bytes), text.ShellWord(in.server.Name))))
 		}
 	}()
 }

@@ -2,7 +2,6 @@ package sandboxed
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -15,29 +14,27 @@ import (
 
 	"github.com/toolcell/toolcell/internal/netguard"
 	"github.com/toolcell/toolcell/internal/text"
-	"github.com/toolcell/toolcell/internal/toml"
+	"github.com/toolcell/toolcell/mcpproxy/commandline"
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // A Proposal is a section of the policy with which a server may work in a sandbox, as far as its entry
 // and what its sandbox refused can tell. A person reads it before it counts.
 type Proposal struct {
 	Server  string
-	Mounts  []string // folders and files of the host, to be read
-	Network []string // in the form of the policy
-	Secrets []Secret
-	Notes   []string // what to look at
+	Mounts  []string        // folders and files of the host, to be read
+	Network []string        // in the form of the policy
+	Secrets []policy.Secret // a Host is the one that may get the value, "" if it is not known
+	Notes   []string        // what to look at
 }
-
-// A Secret is a variable of the entry that looks like one; Host is the one host that may get its value,
-// "" if that is not known.
-type Secret struct{ Env, Host string }
 
 // Propose reads the entry of a server: the folders and addresses in its arguments and its environment.
 // refused are hosts that its sandbox refused, as HOST:PORT.
 func Propose(s config.Server, refused []string) Proposal {
 	p := Proposal{Server: s.Name}
 	home, _ := os.UserHomeDir()
+	p.addCommand(s, home)
 	for _, word := range s.Args {
 		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
 			word = value
@@ -60,13 +57,27 @@ func Propose(s config.Server, refused []string) Proposal {
 		p.addHost(at)
 	}
 	for _, name := range tokens {
-		secret := Secret{Env: name}
+		secret := policy.Secret{Env: name}
 		if len(p.Network) == 1 && !strings.HasPrefix(p.Network[0], "tcp:") {
 			secret.Host = p.Network[0]
 		}
 		p.Secrets = append(p.Secrets, secret)
 	}
 	return p
+}
+
+// ofImages are folders that an image has itself.
+var ofImages = []string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"}
+
+// addCommand adds a program of the host that is run as it is, and is in no folder that an image has, too.
+func (p *Proposal) addCommand(s config.Server, home string) {
+	line, err := commandline.Parse(s.Command, s.Args)
+	if err == nil && line.Kind == commandline.Command && filepath.IsAbs(s.Command) &&
+		!slices.ContainsFunc(ofImages, func(dir string) bool {
+			return strings.HasPrefix(s.Command, dir) && !strings.HasPrefix(s.Command, "/usr/local/")
+		}) {
+		p.addFolder(s.Command, home)
+	}
 }
 
 // secretName matches the names that variables with secrets usually have.
@@ -172,43 +183,16 @@ func (p *Proposal) note(format string, args ...any) {
 	}
 }
 
-// Section writes the proposal as it would stand in policy.toml.
-func (p Proposal) Section() string {
+// Section writes the proposal as it would stand in policy.toml, together with what the server's section
+// gives already: box is what the policy says now.
+func (p Proposal) Section(box *policy.Sandbox) string {
+	section, wrong := box.SectionWith(p.Mounts, p.Network, p.Secrets)
+	for _, err := range wrong {
+		p.note("left out: %v", err)
+	}
 	var b strings.Builder
 	for _, note := range p.Notes {
 		fmt.Fprintf(&b, "# %s\n", note)
 	}
-	fmt.Fprintf(&b, "[%s]\nsandbox = \"on\"\n", toml.Key{"servers", p.Server})
-	var mounts, hosts, secrets []string
-	for _, m := range p.Mounts {
-		mounts = append(mounts, fmt.Sprintf("{ source = %s }", quote(m)))
-	}
-	for _, h := range p.Network {
-		hosts = append(hosts, quote(h))
-	}
-	for _, s := range p.Secrets {
-		if s.Host != "" {
-			secrets = append(secrets, fmt.Sprintf("{ env = %s, host = %s }", quote(s.Env), quote(s.Host)))
-		} else {
-			secrets = append(secrets, quote(s.Env))
-		}
-	}
-	for _, list := range []struct {
-		key    string
-		values []string
-	}{{"mounts", mounts}, {"network", hosts}, {"secrets", secrets}} {
-		if len(list.values) > 0 {
-			fmt.Fprintf(&b, "%s = [%s]\n", list.key, strings.Join(list.values, ", "))
-		}
-	}
-	return b.String()
-}
-
-// quote writes a string as TOML has it: JSON's escapes are a part of those of TOML.
-func quote(s string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(strings.ToValidUTF8(s, "")) // a string always can be
-	return strings.TrimSuffix(b.String(), "\n")
+	return b.String() + section
 }

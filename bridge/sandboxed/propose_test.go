@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
 
 // TestProposalsComeFromTheEntry, and from what its sandbox refused.
@@ -17,6 +18,9 @@ func TestProposalsComeFromTheEntry(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(home, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(home, "server"), nil, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(home, name) }
 	for name, tt := range map[string]struct {
@@ -47,13 +51,55 @@ func TestProposalsComeFromTheEntry(t *testing.T) {
 			nil,
 			"network = [\"o1.ingest.sentry.io\"]\nsecrets = [{ env = \"SENTRY_DSN\", host = \"o1.ingest.sentry.io\" }]\n",
 		},
-		"where it starts": {config.Server{Dir: at("work")}, nil, `mounts = [{ source = "` + at("work") + `" }]` + "\n"},
-		"nothing":         {config.Server{Args: []string{"-y", "some-server"}}, nil, ""},
+		"a program of the host":  {config.Server{Command: at("server")}, nil, `mounts = [{ source = "` + at("server") + `" }]` + "\n"},
+		"a program of the image": {config.Server{Command: "/usr/bin/env"}, nil, ""},
+		"where it starts":        {config.Server{Dir: at("work")}, nil, `mounts = [{ source = "` + at("work") + `" }]` + "\n"},
+		"nothing":                {config.Server{Args: []string{"-y", "some-server"}}, nil, ""},
 	} {
 		tt.server.Name = "a b"
-		if got, want := Propose(tt.server, tt.refused).Section(), "[servers.\"a b\"]\nsandbox = \"on\"\n"+tt.want; got != want {
+		if got, want := Propose(tt.server, tt.refused).Section(sectionOf(t, "")), "[servers.\"a b\"]\nsandbox = \"on\"\n"+tt.want; got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
 		}
+	}
+}
+
+// sectionOf is what a policy says of the server "a b", which may have a section.
+func sectionOf(t *testing.T, written string) *policy.Sandbox {
+	t.Helper()
+	box, err := policy.Parse([]byte(written), "policy.toml").NewEnforcer().Sandbox(policy.Server{Name: "a b", Alias: "a_b"})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, written)
+	}
+	return box
+}
+
+// TestProposalsKeepWhatTheSectionHas, and are sections that the policy takes.
+func TestProposalsKeepWhatTheSectionHas(t *testing.T) {
+	server := config.Server{Name: "a b", Args: []string{"https://api.example.com/v1"}, Env: map[string]string{"MINE_TOKEN": "x", "OTHER_TOKEN": "y"}}
+	refused := []string{"new.example.com:443", "db.internal", "10.0.0.8:5432", "bad name:443", "www.example.org:443"}
+	const has = `[servers."a b"]
+image = "node:24-slim"
+mounts = [{ source = "/srv/notes", target = "/notes", write = true }]
+network = { allow = ["GET https://api.example.com/v1/*", "https://api.example.com", "*.example.org"], deny = ["evil.example.com"], private = ["10.1.0.0/16"], via = "env" }
+secrets = ["PLAIN", { env = "MINE_TOKEN", host = "api.example.com", header = "X-Key", value = "key ${env:MINE_TOKEN}" }]
+memory = "2GiB"
+cpus = 1.5
+pids = 64
+install = ["github.com"]
+`
+	got := Propose(server, refused).Section(sectionOf(t, has))
+	for _, want := range []string{
+		"\nimage = \"node:24-slim\"\n", "\nmounts = [{ source = \"/srv/notes\", target = \"/notes\", write = true }]\n",
+		`network = { allow = ["GET https://api.example.com/v1/*", "https://api.example.com", "*.example.org", "new.example.com", "db.internal"], deny = ["evil.example.com"], private = ["10.1.0.0/16"], via = "env" }`,
+		`secrets = ["PLAIN", { env = "MINE_TOKEN", host = "api.example.com", header = "X-Key", value = "key ${env:MINE_TOKEN}" }, "OTHER_TOKEN"]`,
+		"\nmemory = 2147483648\ncpus = 1.5\npids = 64\ninstall = [\"github.com\"]\n", "# left out: \"10.0.0.8:5432\": an address", "# left out: \"bad name",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %s", want)
+		}
+	}
+	if again := Propose(server, nil).Section(sectionOf(t, got)); !strings.HasSuffix(got, again) || t.Failed() {
+		t.Errorf("%s\nand with that in the policy\n%s", got, again)
 	}
 }
 
@@ -71,8 +117,8 @@ func TestProposalsShowNoMoreThanIsNeeded(t *testing.T) {
 		"http://localhost:8080":          "private",
 		"postgres://127.0.0.1:5432/mine": "private",
 	} {
-		p := Propose(config.Server{Name: "x", Args: []string{word}}, nil)
-		if len(p.Mounts) > 0 || want != "" && !strings.Contains(strings.Join(p.Notes, "\n"), want) || !strings.HasSuffix(p.Section(), "\n") {
+		p := Propose(config.Server{Name: "a b", Args: []string{word}}, nil)
+		if len(p.Mounts) > 0 || want != "" && !strings.Contains(strings.Join(p.Notes, "\n"), want) || !strings.HasSuffix(p.Section(sectionOf(t, "")), "\n") {
 			t.Errorf("%s: %+v", word, p)
 		}
 	}

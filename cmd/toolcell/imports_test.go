@@ -49,7 +49,7 @@ var imports = map[string][]string{
 	"bridge/record/secrets":      {},
 	"bridge/run":                 {"bridge/artifacts", "bridge/consent", "bridge/gate", "bridge/hints", "bridge/hostapi", "bridge/imaging", "bridge/network", "bridge/output", "bridge/project", "bridge/record", "bridge/runner", "bridge/savedtools", "bridge/scriptheader", "mcpproxy", "mcpproxy/policy", "mcpproxy/policy/hosts", "oci", "oci/doctor", "oci/egress", "oci/limits", "oci/spec"},
 	"bridge/runner":              {"bridge/gate", "mcpproxy", "mcpproxy/signature"},
-	"bridge/sandboxed":           {"bridge/network", "mcpproxy/config", "mcpproxy/policy", "mcpproxy/transport/stdio", "oci", "oci/homes", "oci/spec"},
+	"bridge/sandboxed":           {"bridge/network", "mcpproxy/commandline", "mcpproxy/config", "mcpproxy/policy", "mcpproxy/transport/stdio", "oci", "oci/homes", "oci/spec"},
 	"bridge/savedtools":          {"mcpproxy/signature"},
 	"bridge/scriptheader":        {},
 	"bridge/stdio":               {"mcpproxy/wire"},

@@ -10,6 +10,7 @@ package toml
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -40,6 +41,16 @@ func (k Key) String() string {
 		}
 	}
 	return strings.Join(parts, ".")
+}
+
+// Quote writes a string as TOML has it: JSON's escapes are a part of those of TOML. What is no UTF-8 is
+// left out.
+func Quote(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(strings.ToValidUTF8(s, "")) // a string always can be
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 var bare = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolcell/toolcell/internal/text"
@@ -92,12 +91,56 @@ func (n *ServerRules) Named(key string) {
 	}
 }
 
+// With returns the rules with further hosts, in the form of allow, but for those that they allow already.
+// What would not be valid is left out, with the reason. The rules, which may be nil, do not change.
+func (n *ServerRules) With(more []string) (with *ServerRules, wrong []error) {
+	with = &ServerRules{}
+	if n != nil {
+		*with = *n
+		with.rules.allow = slices.Clone(n.rules.allow)
+	}
+	for _, written := range more {
+		var r entry
+		err := r.UnmarshalText([]byte(written))
+		if err == nil && slices.ContainsFunc(with.rules.allow, r.isIn) {
+			continue
+		}
+		longer := *with
+		longer.rules.allow = append(slices.Clone(with.rules.allow), r)
+		if err == nil {
+			err = longer.check()
+		}
+		switch {
+		case err != nil:
+			wrong = append(wrong, err)
+		case len(longer.rules.allow) > maxTargets:
+			return with, append(wrong, fmt.Errorf("%q and others: the most is %d hosts", text.Bound(written, 120), maxTargets))
+		default:
+			*with = longer
+		}
+	}
+	return with, wrong
+}
+
+// isIn reports whether another rule allows what this one, about a whole host, is for: a rule for https
+// is enough for a host without a scheme.
+func (r entry) isIn(other entry) bool {
+	if r.text == other.text {
+		return true
+	}
+	sameScheme := other.scheme == r.scheme || other.scheme == "" && r.scheme != "tcp" || other.scheme == "https" && r.scheme == ""
+	return other.wholeHost() && sameScheme && other.port == r.port && other.host.matches(string(r.host))
+}
+
+// Empty reports whether the rules allow nothing.
+func (n *ServerRules) Empty() bool { return len(n.rules.allow) == 0 }
+
 // String writes the rules as a policy has them.
 func (n *ServerRules) String() string {
 	list := func(all []entry) string {
 		quoted := make([]string, len(all))
 		for i, r := range all {
-			quoted[i] = strconv.Quote(r.text)
+			quoted[i] = toml.Quote(r.text)
 		}
 		return "[" + strings.Join(quoted, ", ") + "]"
 	}
@@ -111,7 +154,7 @@ func (n *ServerRules) String() string {
 	if n.rules.private != nil {
 		quoted := make([]string, len(n.rules.private))
 		for i, p := range n.rules.private {
-			quoted[i] = strconv.Quote(p.String())
+			quoted[i] = toml.Quote(p.String())
 		}
 		parts = append(parts, "private = ["+strings.Join(quoted, ", ")+"]")
 	}
@@ -240,11 +283,26 @@ func (s *ServerSecret) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case f.Host.isBelow():
 		return toml.KeyError(d, "host", fmt.Errorf("%q: it must be one host, without *", string(f.Host)))
 	case f.Value == "":
-		f.Value = "Bearer ${env:" + string(f.Env) + "}"
+		f.Value = bearer(f.Env)
 	}
 	s.of = credential(f)
 	return nil
 }
+
+// String writes the secret as a policy has it.
+func (s ServerSecret) String() string {
+	parts := []string{"env = " + toml.Quote(s.Variable()), "host = " + toml.Quote(s.Host())}
+	if s.Header() != "Authorization" {
+		parts = append(parts, "header = "+toml.Quote(s.Header()))
+	}
+	if s.of.Value != bearer(s.of.Env) {
+		parts = append(parts, "value = "+toml.Quote(s.of.Value))
+	}
+	return "{ " + strings.Join(parts, ", ") + " }"
+}
+
+// bearer is the value of a header that has the variable as a token.
+func bearer(env variableName) string { return "Bearer ${env:" + string(env) + "}" }
 
 // Credential is what the host gets. lookup gives the values of variables.
 func (s ServerSecret) Credential(lookup func(string) (string, bool)) (Credential, error) {
