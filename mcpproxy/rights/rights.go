@@ -57,24 +57,39 @@ func (s Store) file(name string) state.File[Accepted] {
 // the user has to accept it first. A server that gets nothing may always start. The first entry of a name
 // is accepted here if it is in a file of the user's own.
 func (s Store) Check(server config.Server, box *policy.Sandbox) error {
+	now, known, err := s.look(server, box)
+	if known || err != nil {
+		return err
+	}
+	return s.keep(server, box, now)
+}
+
+// Allowed returns the error of Check, and accepts nothing.
+func (s Store) Allowed(server config.Server, box *policy.Sandbox) error {
+	_, _, err := s.look(server, box)
+	return err
+}
+
+// look returns the entry of a server as it is now, and whether it was accepted or needs not be. The error
+// is a *ChangedError if the user has to accept it first.
+func (s Store) look(server config.Server, box *policy.Sandbox) (now Accepted, known bool, err error) {
 	rights := Of(server, box)
 	if len(rights) == 0 {
-		return nil
+		return now, true, nil
 	}
-	now := entryOf(server, box, rights)
-	file := s.file(server.Name)
-	all, err := file.Read()
+	now = entryOf(server, box, rights)
+	all, err := s.file(server.Name).Read()
 	if err != nil {
-		return fmt.Errorf("looking up what server %q may have: %w", server.Name, err)
+		return now, false, fmt.Errorf("looking up what server %q may have: %w", server.Name, err)
 	}
 	was, known := all[server.Source]
 	switch {
 	case known && was.isSame(now, box) && slices.Equal(was.Rights, now.Rights):
-		return nil
+		return now, true, nil
 	case known && !was.isSame(now, box), !known && (len(all) > 0 || server.Project):
-		return changed(server, box, all, now)
+		return now, false, changed(server, box, all, now)
 	}
-	return s.keep(server, box, now)
+	return now, false, nil
 }
 
 // keep writes an entry that is accepted without a question, unless another process has accepted

@@ -50,7 +50,14 @@ func wantChange(t *testing.T, err error, parts ...string) *ChangedError {
 }
 
 func TestFirstEntryOfTheUserIsAcceptedAndAnotherIsNot(t *testing.T) {
-	s, box := Open(t.TempDir()), boxOf(t, giving)
+	dir := t.TempDir()
+	s, box := Open(dir), boxOf(t, giving)
+	if err := s.Allowed(entry(), box); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadDir(dir); len(kept) > 0 || err != nil {
+		t.Errorf("to be asked about it has accepted it: %v, %v", kept, err)
+	}
 	for range 2 {
 		if err := s.Check(entry(), box); err != nil {
 			t.Fatal(err)
