@@ -40,9 +40,20 @@ func (s Server) Ensure(ctx context.Context, store *Store, r Request, progress fu
 	}
 	layer, err := store.Ensure(ctx, r, progress)
 	if _, refused := errors.AsType[*packages.RequestError](err); refused { // by what is locked
-		err = fmt.Errorf("%w; the server is locked to these versions in %s until it is updated", err, s.lock().Path)
+		err = fmt.Errorf("%w; the server is locked to these versions in %s until it is updated: toolcell servers update %s",
+			err, s.lock().Path, text.ShellWord(text.OneLine(s.Name, 128)))
 	}
 	return layer, s.explain("getting the packages", err)
+}
+
+// Locked returns the packages that are locked for what the entry asks for, nil if none are yet. The request
+// says from where they are and for which platform.
+func (s Server) Locked(ctx context.Context, r Request) (*Tree, error) {
+	lock, fits, err := s.lock().Read()
+	if err != nil || !fits {
+		return nil, err
+	}
+	return ParseLock(ctx, lock, r.Source, r.Platform)
 }
 
 // choose has npm choose versions.

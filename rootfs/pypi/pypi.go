@@ -98,7 +98,8 @@ type LockError struct {
 }
 
 func (e *LockError) Error() string {
-	return fmt.Sprintf("%v; the server is locked to these versions in %s until it is updated", e.Err, e.File)
+	return fmt.Sprintf("%v; the server is locked to these versions in %s until it is updated: toolcell servers update %s",
+		e.Err, e.File, text.ShellWord(text.OneLine(e.Server, 128)))
 }
 
 func (e *LockError) Unwrap() error { return e.Err }

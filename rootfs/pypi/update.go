@@ -78,6 +78,16 @@ func diff(ctx context.Context, before, after []byte) (changes []Change, err erro
 	return changes, nil
 }
 
+// Locked returns how many packages are locked for what the entry asks for, 0 if none are yet.
+func (s Server) Locked(ctx context.Context) (int, error) {
+	lock, fits, err := s.lock().Read()
+	if err != nil || !fits {
+		return 0, err
+	}
+	all, err := lockedPackages(ctx, lock)
+	return len(all), err
+}
+
 // lockedPackages returns the packages of a lock by their names.
 func lockedPackages(ctx context.Context, lock []byte) (map[string]packages.Package, error) {
 	all := map[string]packages.Package{}
