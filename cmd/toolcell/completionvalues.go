@@ -25,7 +25,7 @@ func (t *typed) arguments() (all []candidate) {
 	switch t.path {
 	case "images inspect", "images rm", "images verify", "images pull":
 		return t.from(imageNames)
-	case "servers tools", "servers check":
+	case "servers tools", "servers check", "servers update":
 		return t.from(serverNames)
 	case "servers set":
 		return t.from(t.inputs)
@@ -57,7 +57,7 @@ func (t *typed) arguments() (all []candidate) {
 		return words(installer.ClientNames()...)
 	case "exec":
 		t.paths = filePaths
-	case "servers call", "servers login", "servers logout":
+	case "servers call", "servers login", "servers logout", "servers sandbox":
 		return t.from(serverNames)
 	case "settings set", "settings unset":
 		for _, k := range settings.All {

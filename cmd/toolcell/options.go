@@ -120,6 +120,8 @@ var arguments = map[string]struct {
 	"servers logout":    {1, 1, "the name of one server"},
 	"servers search":    {1, math.MaxInt, "a query"},
 	"servers call":      {2, math.MaxInt, "a server, a tool and the arguments; " + howToGive},
+	"servers sandbox":   {1, 1, "the name of one server"},
+	"servers update":    {1, math.MaxInt, "names of servers"},
 	"servers set":       {1, 2, "the name of a server and of the input or variable to set"},
 	"servers trust":     {1, math.MaxInt, "the path of a config file, such as .mcp.json, or the name of a server"},
 	"servers untrust":   {1, math.MaxInt, "the path of a config file, such as .mcp.json, or the name of a server"},

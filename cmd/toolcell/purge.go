@@ -90,7 +90,7 @@ func purge(ctx context.Context, o purgeOptions) (err error) {
 	case p.nothing():
 		return p.end()
 	case !p.Yes:
-		if err := p.ask(ctx); err != nil {
+		if err := confirm(ctx, p.Options, "Remove all of this?", "nothing was removed"); err != nil {
 			return err
 		}
 	}
@@ -197,23 +197,6 @@ func stillRunning(names []string) string {
 		return names[0] + " is still running"
 	}
 	return strings.Join(names, ", ") + " are still running"
-}
-
-// ask asks on the terminal.
-func (p *purging) ask(ctx context.Context) error {
-	if p.JSON || !console.Terminal(p.In) || !console.Terminal(p.Err) {
-		return console.Invalidf("nothing was removed: without a terminal to ask on, purge needs --yes")
-	}
-	fmt.Fprint(p.Err, "\nRemove all of this? [y/N] ")
-	answer, err := console.ReadLine(ctx, p.In)
-	if ctx.Err() != nil {
-		fmt.Fprintln(p.Err)
-		return context.Cause(ctx)
-	}
-	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
-		return &console.ExitError{Code: console.ExitFail, Err: errors.New("nothing was removed")}
-	}
-	return nil
 }
 
 // remove removes everything. What fails does not keep it from the rest.

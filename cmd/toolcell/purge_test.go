@@ -41,6 +41,7 @@ func newPurging(t *testing.T) (o purgeOptions, home string, printed func() strin
 		Streams: options.Streams, Settings: options.Settings, Discovery: clientconfig.Options{Home: home, Dir: home},
 		Values: clientconfig.NewValues(options.Settings.Dirs.State),
 	}
+	options.Command = "purge"
 	return purgeOptions{Options: options, change: change}, home, printed
 }
 

@@ -41,7 +41,8 @@ func runsForget(ctx context.Context, o runsOptions) error {
 	case o.DryRun || values == 0 && !o.JSON:
 		return nil // it is described
 	case !o.Yes:
-		if err := o.askToForget(ctx, values); err != nil {
+		question := map[bool]string{true: "Remove this value for good?", false: fmt.Sprintf("Remove these %d values for good?", values)}[values == 1]
+		if err := confirm(ctx, o.Options, question, "nothing was removed"); err != nil {
 			return err
 		}
 	}
@@ -96,23 +97,6 @@ func (f *forgottenRun) describe() string {
 		return "no values of it are kept"
 	}
 	return fmt.Sprintf("%s, %s: %s", text.Plural(f.Values, "value"), text.Size(f.Bytes), strings.Join(f.Fields, ", "))
-}
-
-// askToForget asks on the terminal.
-func (o runsOptions) askToForget(ctx context.Context, values int) error {
-	if o.JSON || !console.Terminal(o.In) || !console.Terminal(o.Err) {
-		return console.Invalidf("nothing was removed: without a terminal to ask on, runs forget needs --yes")
-	}
-	fmt.Fprintf(o.Err, "\nRemove %s for good? [y/N] ", map[bool]string{true: "this value", false: fmt.Sprintf("these %d values", values)}[values == 1])
-	answer, err := console.ReadLine(ctx, o.In)
-	if ctx.Err() != nil {
-		fmt.Fprintln(o.Err)
-		return context.Cause(ctx)
-	}
-	if err != nil || !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
-		return &console.ExitError{Code: console.ExitFail, Err: errors.New("nothing was removed")}
-	}
-	return nil
 }
 
 // forget removes the values of all runs. One that fails does not keep it from the others.

@@ -91,13 +91,18 @@ func (l *serverLauncher) launch(s config.Server) (stdio.Launcher, error) {
 	if !box.On(s.Project) {
 		return nil, nil
 	}
+	return l.in(box), nil
+}
+
+// in returns what starts a server in a sandbox.
+func (l *serverLauncher) in(box *policy.Sandbox) stdio.Launcher {
 	return func(ctx context.Context, s config.Server) (*stdio.Launched, error) {
 		opened, err := l.open()
 		if err != nil {
 			return nil, &stdio.CommandError{Err: err}
 		}
 		return opened.launcher.Launch(ctx, s, box)
-	}, nil
+	}
 }
 
 // open opens what sandboxes of servers need.

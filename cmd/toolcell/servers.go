@@ -29,6 +29,7 @@ func serversCommand(s *console.Streams) *cli.Command {
 		serversLoginCommand(s), serversLogoutCommand(s),
 		command("search", "search the tools of all servers", "QUERY", serversSearch, "start-timeout"),
 		serversCallCommand(s), serversTrustCommand(s), serversUntrustCommand(s), serversSetCommand(s),
+		serversSandboxCommand(s), serversUpdateCommand(s),
 	)
 }
 

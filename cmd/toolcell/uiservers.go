@@ -122,7 +122,7 @@ func statusOf(all []mcpproxy.ServerStatus, name string) (mcpproxy.ServerStatus, 
 
 // row is a server in the list: as servers list has it, with what is known of its tools.
 func (k knownServers) row(st mcpproxy.ServerStatus) page.ServerRow {
-	row := page.ServerRow{Name: st.Name, Status: st.Status, Transport: string(st.Transport), Source: st.Source}
+	row := page.ServerRow{Name: st.Name, Status: st.Status, Transport: transportOf(st), Source: st.Source}
 	remarks := []string{remark(st), st.Partial}
 	if st.Alias != "" {
 		tools := k.proxy.KnownTools(st.Name)

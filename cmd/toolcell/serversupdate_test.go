@@ -1,0 +1,67 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
+	"github.com/toolcell/toolcell/mcpproxy/config"
+	"github.com/toolcell/toolcell/mcpproxy/policy"
+)
+
+// TestUpdateSaysWhatDiffers, in lines to which what a registry says adds none.
+func TestUpdateSaysWhatDiffers(t *testing.T) {
+	row := updatedServer{Server: "x", Scripts: []string{"native", "other"}, Changes: []sandboxes.Change{
+		{Name: "added", New: "1.0"},
+		{Name: "gone", Old: "2.0"},
+		{Name: "newer", Old: "1.0", New: "1.1"},
+		{Name: "other", Old: "3", New: "3"},
+		{Name: "odd\n+ \x1b[31mname", New: "1\n2"},
+	}}
+	want := "x:\n  + added 1.0\n  - gone 2.0\n  newer 1.0 → 1.1\n  other 3, with other files\n"
+	got := row.describe()
+	if !strings.HasPrefix(got, want) || strings.ContainsRune(got, 0x1b) || strings.Count(got, "\n") != 7 || !strings.HasSuffix(got, "\n  with install scripts: native, other\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestTryShowsNothingOfAServersMaking as anything but text.
+func TestTryShowsNothingOfAServersMaking(t *testing.T) {
+	o, printed := newOptions(t)
+	row := triedServer{
+		Server: "x", Error: "exited\n\x1b[2J", Rights: []string{"network: a.example"}, Refused: []refusedHost{{Host: "b.example:443\x1b"}},
+		Stderr: []string{"\x1b[31mred", "last"}, File: "/p/policy.toml", Section: "[servers.x]\nsandbox = \"on\"\n", Home: "/h",
+		Command: &sandboxes.Meaning{Kind: "npm", Packages: []string{"pkg@1"}, Locked: 3, Scripts: []string{"native"}},
+	}
+	row.print(o.Streams)
+	got := printed()
+	for _, want := range []string{
+		"x does not work in a sandbox: exited", "\ncommand: pkg@1 of npm; 3 packages locked; with install scripts, which have not run: native\n",
+		"\nit had: network: a.example\nrefused: b.example:443", "\nA section for /p/policy.toml. Read it before you paste it:\n\n[servers.x]\nsandbox = \"on\"",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q", want)
+		}
+	}
+	if strings.ContainsRune(got, 0x1b) || t.Failed() {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestOnlyServersInSandboxesAreUpdated: the packages of others are chosen by their commands.
+func TestOnlyServersInSandboxesAreUpdated(t *testing.T) {
+	o, _ := newOptions(t)
+	l := newServerLauncher(o.Settings, policy.Parse(nil, "policy.toml"), nil)
+	all := config.Config{
+		Servers:  []config.Server{{Name: "remote", Transport: config.HTTP, URL: "https://x.example"}},
+		Problems: []config.Problem{{Server: "broken", Reason: "its command is empty"}},
+	}
+	for name, want := range map[string]string{"nope": "there is no such server", "": "there is no such server", "broken": "its command is empty"} {
+		if _, err := findServer(all, name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := l.update(t.Context(), all, "remote"); err == nil || !strings.Contains(err.Error(), "does not run in a sandbox") {
+		t.Error(err)
+	}
+}
