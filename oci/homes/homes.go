@@ -62,9 +62,14 @@ func FolderOf(name string) string {
 
 // isFolder reports whether a name is one of folderOf.
 func isFolder(name string) bool {
+	name, installed, found := strings.Cut(name, installedMark)
 	at := strings.LastIndexByte(name, '-')
-	digest, err := hex.DecodeString(name[at+1:])
-	return at >= 0 && err == nil && len(digest) == 8
+	return at >= 0 && isDigest(name[at+1:]) && (!found || isDigest(installed))
+}
+
+func isDigest(text string) bool {
+	digest, err := hex.DecodeString(text)
+	return err == nil && len(digest) == 8
 }
 
 // Ensure returns the folder of a server, and makes it if there is none. It gives the folder with all
@@ -72,20 +77,21 @@ func isFolder(name string) bool {
 // gone; no such server may be running then. The error is about the first file of which that is not
 // possible, or says that no ID is left.
 func (s *Store) Ensure(ctx context.Context, name string) (Home, error) {
-	h, err := s.ensure(ctx, name)
+	unlock, err := s.lock(ctx)
+	var h Home
+	if err == nil {
+		defer unlock()
+		h, err = s.ensure(ctx, record{Name: name})
+	}
 	if err != nil {
 		return Home{}, fmt.Errorf("making the home folder of %q: %w", name, err)
 	}
 	return h, nil
 }
 
-func (s *Store) ensure(ctx context.Context, name string) (Home, error) {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return Home{}, err
-	}
-	defer unlock()
-	folder := FolderOf(name)
+// ensure is Ensure of the folder that a record is for, under the lock.
+func (s *Store) ensure(ctx context.Context, of record) (Home, error) {
+	folder := of.folder()
 	dir := filepath.Join(s.dir, folder)
 	if err := ownFolder(dir); err != nil {
 		return Home{}, err
@@ -101,7 +107,8 @@ func (s *Store) ensure(ctx context.Context, name string) (Home, error) {
 	// The ID is noted before files belong to it, so that no other server gets it if this process is
 	// killed, and the next one knows to whom files may belong.
 	if !was.noted || was.record.UID != uid {
-		if err := s.note(folder, record{Name: name, UID: uid, GID: s.groupFor(uid), Before: was.record.UID}); err != nil {
+		of.UID, of.GID, of.Before = uid, s.groupFor(uid), was.record.UID
+		if err := s.note(folder, of); err != nil {
 			return Home{}, err
 		}
 	}
@@ -204,12 +211,12 @@ func (s *Store) taken(but string) (map[int64]bool, error) {
 	return taken, nil
 }
 
-// List returns the names of the servers that have a folder, in order.
+// List returns the names of the servers that have a HOME, in order.
 func (s *Store) List() ([]string, error) {
 	all, err := s.entries()
 	var names []string
 	for _, e := range all {
-		if e.noted {
+		if e.noted && e.record.Installed == "" {
 			names = append(names, e.record.Name)
 		}
 	}
@@ -217,24 +224,21 @@ func (s *Store) List() ([]string, error) {
 	return names, err
 }
 
-// Remove removes the folder of a server, with all that is in it. It is no error if there is none.
-// No such server may be running.
+// Remove removes the folder of a server, with all that is in it, and what was installed for it. It is
+// no error if there is none. No such server may be running.
 func (s *Store) Remove(ctx context.Context, name string) error {
-	if _, err := os.Lstat(filepath.Join(s.dir, FolderOf(name))); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.remove(ctx, FolderOf(name))
+	return s.removeThose(ctx, func(folder string) bool { return serverFolder(folder) == FolderOf(name) })
 }
 
-// RemoveAll removes the folders of all servers. One that cannot be removed does not keep it from the
-// others.
+// RemoveAll removes the folders of all servers.
 func (s *Store) RemoveAll(ctx context.Context) error {
+	return s.removeThose(ctx, func(string) bool { return true })
+}
+
+// removeThose removes some folders. One that cannot be removed does not keep it from the others.
+func (s *Store) removeThose(ctx context.Context, those func(folder string) bool) error {
 	all, err := s.entries()
+	all = slices.DeleteFunc(all, func(e entry) bool { return !those(e.folder) })
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -21,14 +21,18 @@ type Use struct {
 // 0, at a million files, and at a depth that no honest tree has. What is mounted in it does not count.
 // Files that a running server has open under no name are not seen.
 func (s *Store) Size(ctx context.Context, name string, maxBytes int64) (Use, error) {
-	e, err := s.entry(FolderOf(name))
+	return s.size(ctx, record{Name: name}, maxBytes)
+}
+
+func (s *Store) size(ctx context.Context, of record, maxBytes int64) (Use, error) {
+	e, err := s.entry(of.folder())
 	if err == nil {
 		var u Use
 		if u, err = s.measure(ctx, e, maxBytes); err == nil {
 			return u, nil
 		}
 	}
-	return Use{}, fmt.Errorf("measuring the home folder of %q: %w", name, err)
+	return Use{}, fmt.Errorf("measuring the home folder of %q: %w", of.Name, err)
 }
 
 // SizeIn is Size of what is at the path of a Home, without a limit of bytes.

@@ -18,6 +18,17 @@ type record struct {
 	UID    int64  `json:"uid"`    // Home.UID
 	GID    int64  `json:"gid"`    // of the files
 	Before int64  `json:"before"` // UID that it had before that, -1 if none
+
+	Installed string `json:"installed,omitempty"` // digest of what is installed there; empty is a HOME
+	Complete  bool   `json:"complete,omitempty"`  // and that has ended well
+}
+
+// folder returns the folder that the record is for.
+func (r record) folder() string {
+	if r.Installed != "" {
+		return installedFolder(r.Name, r.Installed)
+	}
+	return FolderOf(r.Name)
 }
 
 // recordName is the record's file.
@@ -43,7 +54,7 @@ func (s *Store) entry(folder string) (entry, error) {
 	data, err := state.ReadRegular(filepath.Join(dir, recordName), maxRecord)
 	if err == nil {
 		var r record
-		if err := json.Unmarshal(data, &r); err == nil && FolderOf(r.Name) == folder {
+		if err := json.Unmarshal(data, &r); err == nil && r.folder() == folder {
 			e.record, e.noted = r, true
 		}
 	}

@@ -19,10 +19,14 @@ const (
 //
 // While the file system loses no space it measures only now and then, since that costs a process.
 func (s *Store) Watch(ctx context.Context, name string, limit int64, every time.Duration) (Use, error) {
+	return s.watch(ctx, record{Name: name}, limit, every)
+}
+
+func (s *Store) watch(ctx context.Context, of record, limit int64, every time.Duration) (Use, error) {
 	w := watch{
 		limit: limit, skipped: maxSkipped,
-		free:    func() int64 { return freeBytes(filepath.Join(s.dir, FolderOf(name))) },
-		measure: func() (Use, error) { return s.Size(ctx, name, limit) },
+		free:    func() int64 { return freeBytes(filepath.Join(s.dir, of.folder())) },
+		measure: func() (Use, error) { return s.size(ctx, of, limit) },
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -82,7 +82,7 @@ func (r Role) entries() []entry {
 			{Record, "records/", []string{day + "/"}, day},
 			{Sessions, "sessions/", []string{"[0-9]*.json"}, "*.json"},
 			{Pins, "pins/", append(written(hex(64)+".json"), "lock"), "*.json"},
-			{Homes, "servers/", []string{"*-" + hex(16) + "/", "lock"}, "*/home"},
+			{Homes, "servers/", []string{"*-" + hex(16) + "/", "*-" + hex(16) + "+" + hex(16) + "/", "lock"}, "*/home"},
 			{Logins, "logins/", written(hex(32) + ".json"), "*.json"},
 			{Decisions, "rights/", written(hex(64) + ".json"), "*.json"},
 		}, append(files(Decisions, "trust.json", "values.json", "answers.jsonl", "answers.1.jsonl"), files(Other, "installs.json", "history", "notes-shown")...)...)
