@@ -43,6 +43,8 @@ type Layer struct {
 	Bytes    int64    `json:"bytes"`
 	Files    int      `json:"files"` // with folders
 
+	Scripts  []string  `json:"-"` // packages with install scripts, which have not run on it; known of what Ensure returns
+	Needed   []string  `json:"-"` // those of Scripts that others cannot do without
 	Dir      string    `json:"-"` // has node_modules; absolute, without symlinks in its path
 	LastUsed time.Time `json:"-"`
 }

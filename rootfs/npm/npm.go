@@ -1,11 +1,12 @@
 // Package npm gets MCP servers from an npm registry, with the packages that they need, and
 // keeps each server's packages as a folder for all processes of the user.
 //
-// It promises that no code of a package runs on the host, that no install script runs at
-// all, that each file comes from a tarball with the SHA-512 of the lock, stays in its
+// It promises that no code of a package runs on the host, that no install script runs on
+// a layer, that each file comes from a tarball with the SHA-512 of the lock, stays in its
 // package's folder and within the limits of the request, and that a layer it returns is
 // complete. npm chooses the versions, in a sandbox that the caller provides. It does not
-// judge what a package does once node runs it.
+// judge what a package does once node runs it. Install scripts run only if the caller starts the
+// command of Tool.RunScripts, on a copy in a sandbox of its own.
 //
 // A store is a folder of
 //
@@ -154,10 +155,14 @@ func (s *Store) Ensure(ctx context.Context, r Request, progress func(packages.Pr
 		progress = func(packages.Progress) {}
 	}
 	layer, err := (&job{s, r, tree, from, progress}).ensure(ctx)
-	if layer != nil && layer.Bytes > r.MaxBytes { // it was made under another limit
+	if err != nil {
+		return nil, err
+	}
+	if layer.Bytes > r.MaxBytes { // it was made under another limit
 		return nil, tooLarge(r.MaxBytes)
 	}
-	return layer, err
+	layer.Scripts, layer.Needed = tree.InstallScripts(), tree.neededScripts()
+	return layer, nil
 }
 
 func (j *job) ensure(ctx context.Context) (*Layer, error) {

@@ -47,8 +47,9 @@ type Package struct {
 	URL     string // of its tarball
 	SHA512  string // of its tarball, in hexadecimal digits
 
-	// InstallScript means that it has one, which was not run and never is.
+	// InstallScript means that it has one, which does not run on a layer.
 	InstallScript bool
+	Optional      bool // those that need it do without where it cannot be installed
 }
 
 // A Tree is a lock: which packages, in which versions, from where, in which folders.
@@ -74,8 +75,18 @@ func (t *Tree) Wanted() (all []Package) {
 // InstallScripts returns the names of the packages that have install scripts, which no
 // layer has run. Some do not work without: those that compile or download a binary.
 func (t *Tree) InstallScripts() (names []string) {
+	return t.namesOf(func(p Package) bool { return p.InstallScript })
+}
+
+// neededScripts returns those of InstallScripts that are not optional everywhere.
+func (t *Tree) neededScripts() (names []string) {
+	return t.namesOf(func(p Package) bool { return p.InstallScript && !p.Optional })
+}
+
+// namesOf returns the names of some packages, in order.
+func (t *Tree) namesOf(those func(Package) bool) (names []string) {
 	for _, p := range t.packages {
-		if p.InstallScript {
+		if those(p) {
 			names = append(names, p.Name)
 		}
 	}
@@ -287,7 +298,7 @@ func (e lockEntry) read(path, name, registry string, from fetch.Origins, on Plat
 	case !e.fits(on):
 		return p, false, fmt.Errorf("%s does not run on %s, %s, %s", name, on.OS, on.CPU, on.Libc)
 	}
-	p = Package{Path: path, Name: name, Version: e.Version, InstallScript: e.Scripts}
+	p = Package{Path: path, Name: name, Version: e.Version, InstallScript: e.Scripts, Optional: e.Optional}
 	if p.URL, err = tarballURL(e.Resolved, registry, from); err == nil {
 		p.SHA512, err = sha512Of(e.Integrity)
 	}
