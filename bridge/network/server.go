@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,9 +16,10 @@ import (
 	"github.com/toolcell/toolcell/oci/egress"
 )
 
-// A Server is an MCP server of the user that gets a sandbox. Both of its fields are needed.
+// A Server is an MCP server of the user that gets a sandbox.
 type Server struct {
 	Section   string // of the policy that lists its hosts, such as [servers.github]
+	Key       string // of the section that does; empty is network
 	RootsFile string // where its sandbox has a file with Roots, if there are any
 }
 
@@ -153,7 +155,7 @@ func first(all []string, separator string) string {
 }
 
 // list names where the user lists the hosts of the server.
-func (s Server) list() string { return s.Section + " network" }
+func (s Server) list() string { return s.Section + " " + cmp.Or(s.Key, "network") }
 
 // serverRules are a grant, whose errors name the section of a server.
 type serverRules struct {

@@ -137,7 +137,11 @@ func (s *Sandbox) Rights() (lines []string) {
 		lines = append(lines, "secret: "+secret.String())
 	}
 	if s.install != nil {
-		lines = append(lines, s.install.Lines("install scripts")...)
+		reach := s.install.Lines("install scripts")
+		if len(reach) == 0 {
+			reach = []string{"install scripts: without a network"}
+		}
+		lines = append(lines, reach...)
 	}
 	return lines
 }
@@ -198,13 +202,21 @@ func (s *Sandbox) Network(env map[string]string) (g *hosts.Grant, inside map[str
 	return g, inside, err
 }
 
-// Install returns what scripts of the server's package may reach while it is installed, nil if nothing.
-// They get no secrets.
+// Install returns what install scripts of the server's packages may reach, nil if they do not run. If
+// the section lists no hosts, they run and reach nothing. They get no secrets.
 func (s *Sandbox) Install() (*hosts.Grant, error) {
 	if s.install == nil {
 		return nil, nil
 	}
 	return s.install.GrantAll(s.File, nil)
+}
+
+// InstallRules are the rules of Install as the policy has them, "" if scripts do not run.
+func (s *Sandbox) InstallRules() string {
+	if s.install == nil {
+		return ""
+	}
+	return s.install.String()
 }
 
 // A MissingSecretError says that a secret has no value, so that the server does not start.

@@ -149,6 +149,18 @@ install scripts: github.com`
 	}
 }
 
+// TestInstallScriptsWithoutANetwork: a list of no hosts lets them run, no list does not.
+func TestInstallScriptsWithoutANetwork(t *testing.T) {
+	box := sandboxOf(t, "[servers.a]\ninstall = []", "a")
+	g, err := box.Install()
+	if g == nil || err != nil || len(g.Targets) > 0 || box.InstallRules() != "[]" || !slices.Equal(box.Rights(), []string{"install scripts: without a network"}) {
+		t.Errorf("%+v, %v, %q, %q", g, err, box.InstallRules(), box.Rights())
+	}
+	if none := sandboxOf(t, "[servers.a]\nnetwork = []", "a"); none.InstallRules() != "" {
+		t.Errorf("without install: %q", none.InstallRules())
+	}
+}
+
 func TestSandboxWithoutASection(t *testing.T) {
 	for name, text := range map[string]string{"none": "", "another": "[servers.b]\nimage = 'x'", "plain": "[servers.a]\ndeny = 'x'"} {
 		box := sandboxOf(t, text, "a")

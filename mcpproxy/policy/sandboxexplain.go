@@ -40,7 +40,7 @@ func (e *explanation) sandbox(k sandboxKeys) {
 		e.add("secrets", fmt.Sprintf("secrets = [{ env = %q, host = %q, header = %q }]", s.variable(), s.ofHost.Host(), s.ofHost.Header()),
 			"the host gets the value of this variable, the server a placeholder")
 	}
-	e.hosts("install", k.Install, "scripts of its package may reach these hosts while it is installed")
+	e.hosts("install", k.Install, "install scripts of its packages run, and may reach these hosts")
 }
 
 // hosts says what the rules about hosts are.
