@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/homes"
 )
 
 // A child is a server in its sandbox. It implements stdio.Child.
@@ -24,6 +25,8 @@ type child struct {
 	kill   context.CancelCauseFunc
 	access *network.ServerAccess // nil is none
 	roots  string                // file of the host; "" is none
+
+	installed *homes.Installed // that it uses; nil is none
 
 	sandbox *oci.Sandbox // nil until it has started
 	exit    oci.Exit     // known once it has ended
@@ -55,6 +58,11 @@ func (c *child) Reap() string {
 	why := context.Cause(c.life)
 	c.kill(errUnwanted)
 	c.release()
+	return c.how(why)
+}
+
+// how says how the server has ended. Why is the cause of the end of its life, nil if that goes on.
+func (c *child) how(why error) string {
 	over, limited := errors.AsType[limitError](why)
 	switch {
 	case limited:
@@ -111,4 +119,5 @@ func (c *child) release() {
 	if c.roots != "" {
 		os.Remove(c.roots)
 	}
+	c.installed.Release()
 }

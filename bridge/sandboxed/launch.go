@@ -13,6 +13,7 @@ import (
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy/transport/stdio"
 	"github.com/toolcell/toolcell/oci"
+	"github.com/toolcell/toolcell/oci/homes"
 	"github.com/toolcell/toolcell/oci/spec"
 )
 
@@ -20,7 +21,7 @@ import (
 const rootsTarget = spec.OwnDir + "/roots.pem"
 
 // start starts the process, and lets it begin once its network is there.
-func (in *launch) start(prepared *Prepared, server *spec.Server) (_ *stdio.Launched, err error) {
+func (in *launch) start(prepared *Prepared, server *spec.Server, installed *homes.Installed) (_ *stdio.Launched, err error) {
 	p := oci.Process{
 		Root: prepared.Root, Binds: prepared.Binds, Args: prepared.Args, Server: server,
 		Limits: spec.Limits{Memory: in.box.Memory, PIDs: int64(in.box.PIDs), CPUs: in.box.CPUs},
@@ -28,7 +29,7 @@ func (in *launch) start(prepared *Prepared, server *spec.Server) (_ *stdio.Launc
 	if in.server.Project {
 		p.FindProject = func(ctx context.Context) (*spec.Project, error) { return in.o.Project(ctx, in.server.DefaultDir) }
 	}
-	c := &child{box: in.box}
+	c := &child{box: in.box, installed: installed}
 	c.life, c.kill = context.WithCancelCause(context.Background())
 	launched := &stdio.Launched{Child: c}
 	defer func() {
@@ -47,19 +48,24 @@ func (in *launch) start(prepared *Prepared, server *spec.Server) (_ *stdio.Launc
 		return nil, err
 	}
 	p.Env = environment(prepared, variables, in.mounts)
-	if c.sandbox, err = in.o.Sandboxes.Start(c.life, p); err != nil {
-		return nil, err
-	}
-	if c.access != nil {
-		if err := c.access.Serve(c.sandbox); err != nil {
-			return nil, fmt.Errorf("making its network: %w", err)
-		}
-	}
-	if err := c.sandbox.Begin(); err != nil {
+	if err := in.begin(c, p); err != nil {
 		return nil, err
 	}
 	in.watchHome(c)
 	return launched, nil
+}
+
+// begin starts a process in its sandbox, with its network.
+func (in *launch) begin(c *child, p oci.Process) (err error) {
+	if c.sandbox, err = in.o.Sandboxes.Start(c.life, p); err != nil {
+		return err
+	}
+	if c.access != nil {
+		if err := c.access.Serve(c.sandbox); err != nil {
+			return fmt.Errorf("making its network: %w", err)
+		}
+	}
+	return c.sandbox.Begin()
 }
 
 // prepareNetwork prepares what the server may reach, and returns the environment of its entry with what
@@ -74,10 +80,15 @@ func (in *launch) prepareNetwork(c *child, launched *stdio.Launched, p *oci.Proc
 	}
 	maps.Copy(variables, c.access.Variables())
 	launched.Explain = c.access.Explain
+	return variables, in.bindRoots(c, p)
+}
+
+// bindRoots shows a process the certificates that its network has it trust.
+func (in *launch) bindRoots(c *child, p *oci.Process) (err error) {
 	if c.roots, err = in.rootsFile(c.access.Roots()); c.roots != "" {
 		p.Binds = append(p.Binds, spec.Bind{Source: c.roots, Target: rootsTarget})
 	}
-	return variables, err
+	return err
 }
 
 // Of the folder that a server has as HOME.

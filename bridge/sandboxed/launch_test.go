@@ -30,6 +30,7 @@ type lab struct {
 	prepared Prepared
 	fail     error    // of Prepare
 	written  []string // folders that sandboxes may write to
+	homes    string   // the folder of their homes
 }
 
 func newLab(t *testing.T) *lab {
@@ -48,13 +49,13 @@ func newLab(t *testing.T) *lab {
 			t.Error(err)
 		}
 	})
-	l := &lab{prepared: Prepared{Root: ocitest.HostRoot(t), Env: []string{"FROM_IMAGE=yes", "PATH=/usr/bin:/bin"}}}
+	l := &lab{prepared: Prepared{Root: ocitest.HostRoot(t), Env: []string{"FROM_IMAGE=yes", "PATH=/usr/bin:/bin"}}, homes: filepath.Join(dir, "homes")}
 	l.Launcher = New(Options{
 		Sandboxes: runtime, Dir: runtime.StateDir, Log: slog.New(slog.DiscardHandler),
 		Written: func() []string { return l.written },
 		Homes: func(mounts []spec.Mount) (*homes.Store, error) {
 			h, err := runtime.HostOfServers(mounts)
-			return homes.Open(filepath.Join(dir, "homes"), h), err
+			return homes.Open(l.homes, h), err
 		},
 		Prepare: func(_ context.Context, s config.Server, _ *policy.Sandbox) (*Prepared, error) {
 			p := l.prepared

@@ -67,6 +67,9 @@ type Prepared struct {
 	Args  []string
 	Path  []string // folders for PATH, before the image's own
 	Env   []string // of the image
+
+	Install *Install // what has to run once before; nil is nothing
+	Unrun   []string // packages whose install scripts have not run, since the section has no install
 }
 
 // New returns a Launcher.
@@ -113,10 +116,15 @@ func (l *Launcher) launch(ctx context.Context, s config.Server, box *policy.Sand
 	if err != nil {
 		return nil, err
 	}
+	installed, err := in.install(ctx, prepared)
+	if err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
+		installed.Release()
 		return nil, context.Cause(ctx)
 	}
-	return in.start(prepared, &spec.Server{Home: home.Dir, UID: home.UID, Dir: in.dir, Mounts: in.mounts, Section: box.Section})
+	return in.start(prepared, &spec.Server{Home: home.Dir, UID: home.UID, Dir: in.dir, Mounts: in.mounts, Section: box.Section}, installed)
 }
 
 // workingDir returns where the server starts: its entry's directory, as its sandbox sees that, and

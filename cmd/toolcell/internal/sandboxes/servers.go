@@ -35,6 +35,7 @@ type Servers struct {
 type serverCommand struct {
 	*Servers
 	server config.Server
+	box    *policy.Sandbox
 	line   commandline.Line
 	image  run.Image
 	rules  *policy.Enforcer
@@ -78,7 +79,7 @@ func (s *Servers) read(ctx context.Context, server config.Server, box *policy.Sa
 	if err != nil {
 		return nil, err
 	}
-	return &serverCommand{s, server, line, image, s.Policy.NewEnforcer()}, nil
+	return &serverCommand{s, server, box, line, image, s.Policy.NewEnforcer()}, nil
 }
 
 // request returns what a request for Python packages says of the image and the policy.
@@ -156,9 +157,30 @@ func (c *serverCommand) npm(ctx context.Context, p *sandboxed.Prepared) error {
 	if err != nil {
 		return fmt.Errorf("looking for the program of the server %q: %w", text.OneLine(c.server.Name, 80), err)
 	}
-	p.Binds = append(p.Binds, spec.Bind{Source: layer.Dir, Target: npmTarget})
+	// The file is found in the layer, not in what scripts have made of it, which is theirs.
 	p.Args = append([]string{runtimes.NodeInside, filepath.Join(npmTarget, file)}, c.line.Args...)
+	if len(layer.Scripts) > 0 && c.box.InstallRules() != "" {
+		p.Install = c.installOf(layer, server.Tool, r.Platform)
+		return nil
+	}
+	p.Unrun = layer.Scripts
+	p.Binds = append(p.Binds, spec.Bind{Source: layer.Dir, Target: npmTarget})
 	return nil
+}
+
+// layerTarget is where install scripts find the packages, to copy them.
+const layerTarget = spec.OwnDir + "/layer"
+
+// installOf returns what runs the install scripts of a layer. They run again when they may reach other
+// hosts, since some do with less what they can, or when what they compile for is another.
+func (c *serverCommand) installOf(layer *npm.Layer, tool npm.Tool, platform npm.Platform) *sandboxed.Install {
+	return &sandboxed.Install{
+		ID:     fmt.Sprintf("%s %s %s %q %s", layer.ID, runtimes.NodeVersion, platform, c.box.Image, c.box.InstallRules()),
+		Of:     text.Bound(strings.Join(layer.Scripts, ", "), 300),
+		Args:   tool.RunScripts(layer, layerTarget),
+		Binds:  []spec.Bind{{Source: layer.Dir, Target: layerTarget}},
+		Target: npmTarget,
+	}
 }
 
 // npmServer returns the server's packages, and what a request for them says. node are the binds of Node.
