@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-// scripted returns the tarball of a package with an install script, which is JavaScript.
+// scripted returns the tarball of a package with an install script, which is JavaScript, and needs the
+// program of the package plain.
 func scripted(t *testing.T, name, script string) []byte {
 	t.Helper()
-	return pack(t, tarEntry{name: "package/package.json", content: fmt.Sprintf(`{"name":%q,"version":"1.0.0","bin":"cli.js","scripts":{"install":"node install.js"}}`, name)},
+	return pack(t, tarEntry{name: "package/package.json", content: fmt.Sprintf(`{"name":%q,"version":"1.0.0","bin":"cli.js","scripts":{"install":"plain && node install.js"}}`, name)},
 		tarEntry{name: "package/cli.js", content: "#!/usr/bin/env node\n", mode: 0o755}, tarEntry{name: "package/install.js", content: script})
 }
 
@@ -60,7 +61,8 @@ func TestFailedInstallScriptFails(t *testing.T) {
 	tool := onHost(t)
 	x := newRegistry(t)
 	entry := with(x.add("native", "1.0.0", scripted(t, "native", "console.log('no compiler'); process.exit(1)")), map[string]any{"hasInstallScript": true})
-	layer, err := newStore(t).Ensure(t.Context(), x.request(lockOf(t, map[string]map[string]any{"node_modules/native": entry})), nil)
+	entries := map[string]map[string]any{"node_modules/native": entry, "node_modules/plain": x.add("plain", "1.0.0", packageOf(t, "plain", "1.0.0"))}
+	layer, err := newStore(t).Ensure(t.Context(), x.request(lockOf(t, entries)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,23 +13,26 @@ fs.cpSync(path.join(layer, 'node_modules'), 'node_modules', { recursive: true, v
 fs.writeFileSync('package.json', '{"private":true}')
 fs.mkdirSync('.tmp')
 const env = { ...process.env, TMPDIR: path.join(home, '.tmp') } // where programs can run, unlike in /tmp
+const prefix = path.dirname(path.dirname(process.execPath))
+if (fs.existsSync(path.join(prefix, 'include/node/node.h'))) env.npm_config_nodedir = prefix // and node-gyp fetches none
 const args = [cli, 'rebuild', '--foreground-scripts', '--no-audit', '--no-fund', '--no-progress', '--no-color', '--no-update-notifier',
-  '--userconfig=no-user', '--globalconfig=no-global', '--logs-max=0', '--loglevel=error', '--']
+  '--userconfig=no-user', '--globalconfig=no-global', '--logs-max=0', '--loglevel=error']
 
 const optional = 'optional:'
 const needed = packages.filter(name => !name.startsWith(optional))
-if (needed.length > 0) process.exitCode = rebuild(needed)
+process.exitCode = rebuild(['--ignore-scripts']) // which makes node_modules/.bin for them
+if (!process.exitCode && needed.length > 0) process.exitCode = rebuild(['--', ...needed])
 if (!process.exitCode) {
   for (const name of packages) {
-    if (name.startsWith(optional)) rebuild([name.slice(optional.length)])
+    if (name.startsWith(optional)) rebuild(['--', name.slice(optional.length)])
   }
   clean()
   share(home)
 }
 
-// rebuild has npm run the install scripts of packages, and returns its exit code.
-function rebuild(names) {
-  const npm = require('node:child_process').spawnSync(process.execPath, [...args, ...names], { env, stdio: ['ignore', 2, 2] })
+// rebuild has npm do what it does once packages are in place, and returns its exit code.
+function rebuild(more) {
+  const npm = require('node:child_process').spawnSync(process.execPath, [...args, ...more], { env, stdio: ['ignore', 2, 2] })
   if (npm.error) throw npm.error
   return npm.status ?? 1
 }
