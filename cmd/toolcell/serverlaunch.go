@@ -29,6 +29,7 @@ type serverLauncher struct {
 	policy   *policy.Policy
 	rights   rights.Store
 	log      *slog.Logger
+	unusable error // the settings, so that nothing starts
 
 	mu     sync.Mutex
 	opened *serverParts
@@ -56,10 +57,19 @@ type serversProxy struct {
 // openProxy makes a proxy for servers.
 func openProxy(c config.Config, s settings.Settings, log *slog.Logger) serversProxy {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
-	l := newServerLauncher(s, loadPolicy(s, log), log)
+	l := launcherFor(s, log)
 	o := proxyOptions(s, log)
 	l.give(&o)
 	return serversProxy{mcpproxy.New(c, o), l}
+}
+
+// launcherFor returns what starts servers for a command. What starts in a sandbox, and in which, does not
+// depend on the flags that the command has.
+func launcherFor(s settings.Settings, log *slog.Logger) *serverLauncher {
+	full, err := s.With(settings.ForServers)
+	l := newServerLauncher(full, loadPolicy(full, log), log)
+	l.unusable = err
+	return l
 }
 
 // Close ends the servers, and then closes what they have used.
@@ -70,6 +80,9 @@ func (l *serverLauncher) give(o *mcpproxy.Options) { o.Launch, o.Sandboxed = l.l
 
 // box returns what the policy says of a server's sandbox.
 func (l *serverLauncher) box(s config.Server) (*policy.Sandbox, error) {
+	if l.unusable != nil {
+		return nil, l.unusable
+	}
 	return l.policy.NewEnforcer().Sandbox(policy.Server{Name: s.Name, Alias: s.Alias})
 }
 

@@ -90,7 +90,7 @@ func (o serversSandboxOptions) try(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("trying %q in a sandbox: %w", text.Printable(o.Args[0], 200), err)
 	}
-	t := &trial{server: server, launcher: newServerLauncher(o.Settings, loadPolicy(o.Settings, log), log)}
+	t := &trial{server: server, launcher: launcherFor(o.Settings, log)}
 	defer func() { err = errors.Join(err, t.launcher.Close()) }()
 	if err := t.prepare(o.Options); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (o serversUpdateOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	l := newServerLauncher(o.Settings, loadPolicy(o.Settings, log), log)
+	l := launcherFor(o.Settings, log)
 	defer func() { err = errors.Join(err, l.Close()) }()
 	return eachArgument(ctx, o.Options, func(name string) (*updatedServer, string, error) {
 		row, said, err := o.update(ctx, l, found.config, name)

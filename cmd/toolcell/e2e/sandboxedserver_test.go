@@ -106,6 +106,39 @@ func TestServerRunsInASandbox(t *testing.T) {
 	})
 }
 
+// TestEveryCommandGoesByThePolicy: none starts a server on the host that the policy has in a sandbox,
+// also if a variable names the policy that the command has no flag for.
+func TestEveryCommandGoesByThePolicy(t *testing.T) {
+	t.Parallel()
+	h := firstHost(t)
+	mark := filepath.Join(sharedFolder(t), "mark")
+	e := env{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": sharedFolder(t), "TOOLCELL_SERVERS_CONFIG": writeConfig(t, map[string]any{"mcpServers": map[string]any{
+		"marks": map[string]any{"command": "/bin/sh", "args": []string{"-c", "echo ran >>" + mark + "; exit 3"}},
+	}})}
+	commands := [][]string{
+		{"servers", "check", "marks"},
+		{"servers", "tools", "marks"},
+		{"servers", "search", "anything"},
+		{"servers", "call", "marks", "x"},
+		{"servers", "pins"},
+		{"exec", "--server", "marks", "-c", "print(await mcp_marks.x())"},
+		{"servers", "sandbox", "marks"},
+	}
+	e["TOOLCELL_POLICY"] = filepath.Join(sharedFolder(t), "named.toml")
+	h.put(t, e["TOOLCELL_POLICY"], "[default]\nsandbox = \"on\"\n")
+	for _, args := range commands {
+		out, errs, _ := h.run(t, e, args...)
+		if _, err := os.Stat(mark); err == nil {
+			t.Fatalf("%q starts it on the host:\n%s%s", args, out, errs)
+		}
+	}
+	delete(e, "TOOLCELL_POLICY")
+	out, errs, _ := h.run(t, e, commands[0]...)
+	if _, err := os.Stat(mark); err != nil {
+		t.Errorf("without the policy it leaves no mark either: %s%s", out, errs)
+	}
+}
+
 // TestChangedEntryIsRefused until the user accepts it, since the section was for another command.
 func TestChangedEntryIsRefused(t *testing.T) {
 	t.Parallel()

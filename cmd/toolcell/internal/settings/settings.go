@@ -181,6 +181,9 @@ var All = func() (all []Setting) {
 // ForImages are the settings of work that may pull an image.
 var ForImages = []string{"state-dir", "pull", "platform", "registry-mirrors", "registry-ca", "authfile", "insecure-registries", "image-max-size", "image-max-files", "log-level"}
 
+// ForServers are the settings of work that may start servers, which the policy may have in sandboxes.
+var ForServers = append([]string{"policy", "image", "uv", "container-user", "memory", "pids", "cpus"}, ForImages...)
+
 // ForRecord are the settings of work that is recorded.
 var ForRecord = []string{"record-values", "record-required", "record-redact", "record-max-age", "record-max-size"}
 

@@ -112,6 +112,17 @@ func (s Settings) InProject(dir string) (Settings, error) {
 	return in, nil
 }
 
+// With returns the settings with others as well, which the command has no flags for: variables and the
+// user's file count for them, too.
+func (s Settings) With(names []string) (Settings, error) {
+	if s.values == nil { // they were not read
+		return s, nil
+	}
+	src := s.src
+	src.names = slices.Concat(src.names, names)
+	return read(src)
+}
+
 // ProjectOverride returns the value that the file of a project's folder gives a setting in place of
 // the user's, as the files are now, and whether it does. A file that cannot be used overrides nothing.
 func ProjectOverride(name, dir string) (v Value, overrides bool) {
