@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,9 +50,7 @@ func newBoxed(t *testing.T, h *host) *boxed {
 	b.policy("")
 	b.entry()
 	b.env = h.ownState(t)
-	for name, value := range map[string]string{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": xdg, "TOOLCELL_SERVERS_CONFIG": config} {
-		b.env[name] = value
-	}
+	maps.Copy(b.env, map[string]string{"TOOLCELL_IMAGE": "host", "XDG_CONFIG_HOME": xdg, "TOOLCELL_SERVERS_CONFIG": config})
 	return b
 }
 
