@@ -1,11 +1,11 @@
 // Package rights remembers which entry of a server the rights were accepted for that the policy gives
 // to a sandboxed server of that name.
 //
-// It promises that rights go to no other entry without the user's consent: none with another
-// source, command, arguments, folder, environment or image. A name in the policy is not enough, since a project's file
-// can take the name of a server of the user's, and an update can change an entry. The first
-// entry in a file of the user's own is accepted as it is, one in a project's file never without the user. Programs and
-// packages that a command names are not looked at.
+// It promises that rights go to no other entry without the user's consent: none with another source,
+// command, arguments, folder, environment or image. A name in the policy is not enough, since a
+// project's file can take the name of a server of the user's, and an update can change an entry. The
+// first entry in a file of the user's own is accepted as it is, one in a project's file never without
+// the user. Programs and packages that a command names are not looked at.
 package rights
 
 import (
