@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/spec"
 	"golang.org/x/sys/unix"
@@ -95,11 +96,11 @@ func (l *serverLab) says(t *testing.T, script string) string {
 // TestServerWaitsForItsNetwork: what it connects to first is there by then.
 func TestServerWaitsForItsNetwork(t *testing.T) {
 	l := newServerLab(t)
-	sb, out := l.start(t, "echo begun")
+	sb, out := l.start(t, "echo begun; exec sleep 100")
 	begun := make(chan string, 1)
 	go func() {
-		text, _ := io.ReadAll(out)
-		begun <- string(text)
+		text, _ := bufio.NewReader(out).ReadString('\n')
+		begun <- text
 	}()
 	_, listeners, err := sb.ListenAt(nil, []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:80")})
 	if err != nil || len(listeners) != 1 {
@@ -190,6 +191,32 @@ func TestServerSeesItsFoldersAlone(t *testing.T) {
 	_, err = l.r.Start(t.Context(), Process{Root: l.root, Server: &l.server, Args: []string{"/bin/true"}})
 	if err == nil || !strings.Contains(err.Error(), "[servers.notes]") {
 		t.Errorf("with a link in its place: %v", err)
+	}
+}
+
+// TestFolderThatTheServerCouldNotUse is an error at its start, and not of the first call that needs it.
+func TestFolderThatTheServerCouldNotUse(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("an ordinary user's server has the user's own rights in the folders that it is shown")
+	}
+	l := newServerLab(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.server.Mounts, l.server.Section = []spec.Mount{{Source: dir, Target: "/notes", Writable: true}}, "[servers.notes]"
+	_, err = l.r.Start(t.Context(), Process{Root: l.root, Server: &l.server, Args: []string{"/bin/true"}})
+	if err == nil || !strings.Contains(err.Error(), "could not write") || !strings.Contains(err.Error(), "[servers.notes]") {
+		t.Errorf("a folder of root: %v", err)
+	}
+	if err := os.Chown(dir, 1000, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.says(t, "echo x > /notes/new && cat /notes/new"); got != "x" && host.HasAllIDs() {
+		t.Errorf("a folder of a person: %q", got)
 	}
 }
 

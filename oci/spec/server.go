@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -50,6 +51,12 @@ func (h Host) Serving(s *Server) (Host, error) {
 		h.UIDs.User, h.GIDs.User = -1, -1
 	case h.UIDs.User >= 0:
 		return h, errors.New("there are too few user IDs here for one of the server's own")
+	}
+	for _, m := range h.Mounts[shown:] {
+		if what := h.Denied(m); what != "" {
+			return h, fmt.Errorf("the server could not %s %q (mounts in %s): it has no rights of %s there; give that to another user, or let others %s it",
+				what, m.Source, m.NamedBy, host.UserName(int(m.Owner)), what)
+		}
 	}
 	home := ShownMount{Source: s.Home, Target: HomeTarget, Writable: true, NamedBy: "HOME of a server", Exec: true}
 	home.stat()
