@@ -11,21 +11,25 @@ const ownRegistry = "packages come from the registry that toolcell is set to"
 
 // npmOptions are those of npm that npx and npm exec take, as far as they are understood
 // (docs.npmjs.com, "npm-exec" and "config").
-var npmOptions = options{"--package": {as: "package", value: true}}.add(
-	ignored(false, "-y", "--yes", "-q", "--quiet", "-s", "--silent", "-d", "--verbose", "--prefer-offline", "--prefer-online",
-		"--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--ignore-scripts", "--no-save", "--no-color"),
-	ignored(true, "--loglevel", "--cache", "--fetch-timeout", "--fetch-retries"),
-	refused("it runs a line of a shell", "-c", "--call"),
-	refused("it runs only what is installed already", "--no", "--no-yes", "-n", "--no-install", "--offline"),
-	refused(ownRegistry, "--registry", "--userconfig", "--globalconfig"),
-)
+func npmOptions() options {
+	return options{"--package": {as: "package", value: true}}.add(
+		ignored(false, "-y", "--yes", "-q", "--quiet", "-s", "--silent", "-d", "--verbose", "--prefer-offline", "--prefer-online",
+			"--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--ignore-scripts", "--no-save", "--no-color"),
+		ignored(true, "--loglevel", "--cache", "--fetch-timeout", "--fetch-retries"),
+		refused("it runs a line of a shell", "-c", "--call"),
+		refused("it runs only what is installed already", "--no", "--no-yes", "-n", "--no-install", "--offline"),
+		refused(ownRegistry, "--registry", "--userconfig", "--globalconfig"),
+	)
+}
 
-var npxOptions = options{"-p": {as: "package", value: true}}.add(npmOptions,
-	ignored(false, "--ignore-existing")) // npm 6 had it, and newer ones pass over it
+func npxOptions() options {
+	return options{"-p": {as: "package", value: true}}.add(npmOptions(),
+		ignored(false, "--ignore-existing")) // npm 6 had it, and newer ones pass over it
+}
 
 // parseNpx reads [options] [--] SPEC arguments, and with --package COMMAND arguments.
 func parseNpx(args []string) (l Line, err error) {
-	r, err := npxOptions.read("npx", args)
+	r, err := npxOptions().read("npx", args)
 	if err != nil {
 		return l, err
 	}
@@ -34,7 +38,7 @@ func parseNpx(args []string) (l Line, err error) {
 
 // parseNpm reads exec, which takes its own options everywhere before --.
 func parseNpm(args []string) (l Line, err error) {
-	r, err := npmOptions.read("npm", args)
+	r, err := npmOptions().read("npm", args)
 	if err != nil {
 		return l, err
 	}

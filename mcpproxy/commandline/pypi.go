@@ -18,29 +18,33 @@ const (
 // uvOptions are those of uv that uvx and uv run take, as far as they are understood
 // (docs.astral.sh/uv, "Commands"). Where packages are kept and whether they are fetched again
 // is decided here: a server keeps its versions until it is updated.
-var uvOptions = options{
-	"-w": {as: "with", value: true}, "--with": {as: "with", value: true},
-	"-p": {as: "python", value: true}, "--python": {as: "python", value: true},
-}.add(
-	ignored(false, "-q", "-qq", "--quiet", "-v", "-vv", "--verbose", "-n", "--no-cache", "--no-progress", "--no-config", "--isolated",
-		"--managed-python", "--no-managed-python", "--no-python-downloads", "--native-tls", "--system-certs", "--refresh", "-U", "--upgrade",
-		"--reinstall", "--no-sources", "--no-build", "--compile-bytecode", "--no-env-file"),
-	ignored(true, "--color", "--cache-dir", "--link-mode", "--python-preference", "--refresh-package", "--upgrade-package", "-P", "--reinstall-package"),
-	refused(ownIndex, "--index", "--default-index", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--index-strategy",
-		"--keyring-provider", "--allow-insecure-host"),
-	refused(ownCutoff, "--exclude-newer", "--exclude-newer-package"),
-	refused("it names a file of packages: write them with --with", "--with-requirements", "-c", "--constraints", "--overrides"),
-	refused("it names a file of variables: write them as the server's environment", "--env-file"),
-	refused(ofProject, "--directory", "--project", "--with-editable", "--config-file", "--package", "--group", "--extra", "--all-extras", "--locked", "--frozen"),
-	refused("only wheels are used, and nothing is built", "--no-binary", "--no-binary-package", "--no-build-isolation", "-b", "--build-constraints"),
-	refused("it runs only what is installed already", "--offline"),
-)
+func uvOptions() options {
+	return options{
+		"-w": {as: "with", value: true}, "--with": {as: "with", value: true},
+		"-p": {as: "python", value: true}, "--python": {as: "python", value: true},
+	}.add(
+		ignored(false, "-q", "-qq", "--quiet", "-v", "-vv", "--verbose", "-n", "--no-cache", "--no-progress", "--no-config", "--isolated",
+			"--managed-python", "--no-managed-python", "--no-python-downloads", "--native-tls", "--system-certs", "--refresh", "-U", "--upgrade",
+			"--reinstall", "--no-sources", "--no-build", "--compile-bytecode", "--no-env-file"),
+		ignored(true, "--color", "--cache-dir", "--link-mode", "--python-preference", "--refresh-package", "--upgrade-package", "-P", "--reinstall-package"),
+		refused(ownIndex, "--index", "--default-index", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--no-index", "--index-strategy",
+			"--keyring-provider", "--allow-insecure-host"),
+		refused(ownCutoff, "--exclude-newer", "--exclude-newer-package"),
+		refused("it names a file of packages: write them with --with", "--with-requirements", "-c", "--constraints", "--overrides"),
+		refused("it names a file of variables: write them as the server's environment", "--env-file"),
+		refused(ofProject, "--directory", "--project", "--with-editable", "--config-file", "--package", "--group", "--extra", "--all-extras", "--locked", "--frozen"),
+		refused("only wheels are used, and nothing is built", "--no-binary", "--no-binary-package", "--no-build-isolation", "-b", "--build-constraints"),
+		refused("it runs only what is installed already", "--offline"),
+	)
+}
 
-var uvxOptions = options{"--from": {as: "from", value: true}}.add(uvOptions)
+func uvxOptions() options {
+	return options{"--from": {as: "from", value: true}}.add(uvOptions())
+}
 
 // parseUvx reads [options] [--] PACKAGE[@VERSION] arguments, and with --from COMMAND arguments.
 func parseUvx(program string, args []string) (l Line, err error) {
-	r, err := uvxOptions.read(program, args)
+	r, err := uvxOptions().read(program, args)
 	if err != nil {
 		return l, err
 	}
@@ -49,14 +53,14 @@ func parseUvx(program string, args []string) (l Line, err error) {
 
 // parseUv reads tool run, which is uvx, and run.
 func parseUv(args []string) (l Line, err error) {
-	r, err := uvOptions.read("uv", args)
+	r, err := uvOptions().read("uv", args)
 	switch {
 	case err != nil:
 		return l, err
 	case len(r.rest) > 1 && r.rest[0] == "tool" && r.rest[1] == "run":
-		return parseUvAfter(r, uvxOptions, "uv tool run", r.rest[2:], pypiLine)
+		return parseUvAfter(r, uvxOptions(), "uv tool run", r.rest[2:], pypiLine)
 	case len(r.rest) > 0 && r.rest[0] == "run":
-		o := uvOptions.add(ignored(false, "--no-project", "--no-sync", "--exact"), refused(ofProject, "-s", "--script", "--no-dev", "--active"))
+		o := uvOptions().add(ignored(false, "--no-project", "--no-sync", "--exact"), refused(ofProject, "-s", "--script", "--no-dev", "--active"))
 		return parseUvAfter(r, o.add(options{"-m": {as: "module"}, "--module": {as: "module"}}), "uv run", r.rest[1:], uvRunLine)
 	}
 	return l, refusal{"uv", strings.Join(r.rest[:min(1, len(r.rest))], ""), "only uv tool run and uv run are"}
@@ -93,15 +97,17 @@ func uvRunLine(r *reader) (l Line, err error) {
 	return l.withPyPI(r)
 }
 
-var pipxOptions = options{
-	"--spec": {as: "from", value: true}, "--python": {as: "python", value: true}, "--with": {as: "with", value: true},
-}.add(
-	ignored(false, "--no-cache", "--verbose", "-v", "--quiet", "-q", "--no-path-check", "--refresh"),
-	ignored(true, "--backend"),
-	refused(ownIndex, "--index-url", "-i", "--pip-args"),
-	refused(ownCutoff, "--cooldown"),
-	refused(ofProject, "--path", "--pypackages", "--editable", "-e", "--system-site-packages"),
-)
+func pipxOptions() options {
+	return options{
+		"--spec": {as: "from", value: true}, "--python": {as: "python", value: true}, "--with": {as: "with", value: true},
+	}.add(
+		ignored(false, "--no-cache", "--verbose", "-v", "--quiet", "-q", "--no-path-check", "--refresh"),
+		ignored(true, "--backend"),
+		refused(ownIndex, "--index-url", "-i", "--pip-args"),
+		refused(ownCutoff, "--cooldown"),
+		refused(ofProject, "--path", "--pypackages", "--editable", "-e", "--system-site-packages"),
+	)
+}
 
 // parsePipx reads run [options] [--] PACKAGE arguments (pipx.pypa.io, "CLI reference").
 func parsePipx(args []string) (l Line, err error) {
@@ -112,7 +118,7 @@ func parsePipx(args []string) (l Line, err error) {
 	case len(before.rest) == 0 || before.rest[0] != "run":
 		return l, refusal{"pipx", strings.Join(before.rest[:min(1, len(before.rest))], ""), "only pipx run is"}
 	}
-	r, err := pipxOptions.read("pipx run", before.rest[1:])
+	r, err := pipxOptions().read("pipx run", before.rest[1:])
 	if err != nil {
 		return l, err
 	}
