@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcell/toolcell/oci/homes"
 	"github.com/toolcell/toolcell/oci/host"
 	"github.com/toolcell/toolcell/oci/ocitest"
 	"github.com/toolcell/toolcell/oci/spec"
@@ -41,20 +43,21 @@ func newServerLab(t *testing.T) *serverLab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := filepath.EvalSymlinks(t.TempDir())
+	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &serverLab{r: r, root: ocitest.HostRoot(t), server: spec.Server{Home: home, UID: -1}}
-	if os.Geteuid() == 0 && h.OwnUIDs.Size > 0 {
-		l.server.UID = h.OwnUIDs.Start + h.OwnUIDs.Size - 1
-		if err := os.Chown(home, int(l.server.UID), -1); err != nil {
-			t.Fatal(err)
+	store := homes.Open(filepath.Join(dir, "homes"), h.Host)
+	t.Cleanup(func() {
+		if err := store.RemoveAll(context.Background()); err != nil {
+			t.Error(err)
 		}
-	} else if h.UIDs.User >= 0 {
-		t.Skip("the folder of another user ID can only be made by root in this test")
+	})
+	home, err := store.Ensure(t.Context(), "server")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return l
+	return &serverLab{r: r, root: ocitest.HostRoot(t), server: spec.Server{Home: home.Dir, UID: home.UID}}
 }
 
 // start starts a shell in a server's sandbox, which waits for Begin.
@@ -197,7 +200,7 @@ func TestServerSeesItsFoldersAlone(t *testing.T) {
 // TestFolderThatTheServerCouldNotUse is an error at its start, and not of the first call that needs it.
 func TestFolderThatTheServerCouldNotUse(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("an ordinary user's server has the user's own rights in the folders that it is shown")
+		t.Skip("needs root: an ordinary user's server has the user's own rights in the folders that it is shown")
 	}
 	l := newServerLab(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
