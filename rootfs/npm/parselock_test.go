@@ -30,6 +30,7 @@ func TestLockIsRead(t *testing.T) {
 		"node_modules/mac":                    with(entryOf("mac"), map[string]any{"os": []string{"darwin"}, "optional": true}),
 		"node_modules/mac/node_modules/inner": entryOf("inner"),
 		"node_modules/musl":                   with(entryOf("musl"), map[string]any{"libc": "musl", "optional": true}),
+
 		"node_modules/mirrored/node_modules/bundled": {"version": "1.0.0", "inBundle": true},
 	}
 	tree, err := parse(lockOf(t, entries))
