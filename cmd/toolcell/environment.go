@@ -18,6 +18,7 @@ import (
 	"github.com/toolcell/toolcell/oci"
 	"github.com/toolcell/toolcell/rootfs"
 	"github.com/toolcell/toolcell/rootfs/cachedir"
+	"github.com/toolcell/toolcell/rootfs/npm"
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
@@ -79,6 +80,9 @@ func openStore(s settings.Settings, log *slog.Logger) (*rootfs.Store, error) {
 func openPackages(s settings.Settings) *packages.Store {
 	return packages.Open(filepath.Join(s.Dirs.Cache, "packages"), s.UV)
 }
+
+// openNPM opens the store of servers' packages from npm.
+func openNPM(s settings.Settings) *npm.Store { return npm.Open(filepath.Join(s.Dirs.Cache, "npm")) }
 
 // An environment is what code runs in as the settings of one moment have it: an image, packages,
 // folders of the host, and the sandboxes.

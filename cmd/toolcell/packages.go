@@ -59,7 +59,8 @@ func listedSets(sets []packages.Set) []listedSet {
 // prunedSets is the row of packages prune.
 type prunedSets struct {
 	Removed []listedSet `json:"removed"`
-	Freed   int64       `json:"freed"` // bytes
+	Layers  []string    `json:"npm,omitempty"` // packages of servers from npm that were removed, with all that they need
+	Freed   int64       `json:"freed"`         // bytes
 }
 
 // shortID returns the part of an ID that is shown to people.
@@ -119,10 +120,17 @@ func packagesPrune(_ context.Context, o Options) error {
 	store := openPackages(o.Settings)
 	defer store.Close()
 	removed, freed, err := store.Prune(unused)
-	row := prunedSets{listedSets(removed), freed}
+	row := prunedSets{Removed: listedSets(removed), Freed: freed}
 	var lines strings.Builder
 	for _, set := range row.Removed {
 		fmt.Fprintf(&lines, "removed %s: %s\n", shortID(set.ID), set.names())
 	}
-	return errors.Join(printRow(o, row, "%s%s\n", &lines, pruned(len(removed), "set", freed)), err)
+	ofServers := openNPM(o.Settings)
+	defer ofServers.Close()
+	layers, errLayers := ofServers.Prune(unused)
+	for _, l := range layers {
+		row.Layers, row.Freed = append(row.Layers, strings.Join(l.Wanted, ", ")), row.Freed+l.Bytes
+		fmt.Fprintf(&lines, "removed %s: %s of npm\n", shortID(l.ID), strings.Join(l.Wanted, ", "))
+	}
+	return errors.Join(printRow(o, row, "%s%s\n", &lines, pruned(len(removed)+len(layers), "set", row.Freed)), err, errLayers)
 }

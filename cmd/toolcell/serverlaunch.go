@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"sync"
 
 	"github.com/toolcell/toolcell/bridge/sandboxed"
@@ -131,7 +130,7 @@ func (l *serverLauncher) open() (*serverParts, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &serverParts{parts: p, npm: npm.Open(filepath.Join(s.Dirs.Cache, "npm"))}
+	o := &serverParts{parts: p, npm: openNPM(s)}
 	images, packages := p.image(s), p.packages(s)
 	o.work = detachedWork(l.log)(s)
 	images.Background, packages.Background = o.work, o.work

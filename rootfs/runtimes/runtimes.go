@@ -94,9 +94,6 @@ func EnsureNode(ctx context.Context, store *packages.Store, r packages.Request, 
 	return Node{set.Dir}, nil
 }
 
-// HasNode reports whether EnsureNode would find Node in the store, and fetch nothing.
-func HasNode(store *packages.Store, r packages.Request) bool { return store.Has(nodeRequest(r)) }
-
 // nodeRequest makes a request for packages one for Node alone. It is the one that
 // toolcell packages add makes, so that it finds what that has fetched.
 func nodeRequest(r packages.Request) packages.Request {

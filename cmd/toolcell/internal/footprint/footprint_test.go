@@ -64,7 +64,7 @@ func fill(t *testing.T, dir string) []Place {
 		"cache/packages/wheels/sha256-3/files/six.py", "cache/packages/sets/sha256-4/set.json", "cache/packages/uv/sha256-5/uv", "cache/npm/layers/sha256-6/layer.json", "cache/npm/locks/sha256-6",
 		"cache/runner/runner-1/run.py", "cache/servers/" + key + ".tools", "cache/servers/" + key + ".tools.lock",
 		"state/tools/global/a.py", "state/tools/site-0123456789abcdef/b.py", "state/tools/site-0123456789abcdef/.project",
-		"state/runs/0123456789/plot.png", "state/runs/abcdefgh2345/plot.png", "state/records/2026-11-28/files.jsonl", "state/records/2026-11-28/vm-1-1.jsonl", "state/runs/.gone-0123456789/x", "state/sessions/123.json", "state/pins/" + key + ".json", "state/rights/" + key + ".json", "state/rights/" + key + ".json.lock", "state/servers/git-0123456789abcdef/home/.cache/x", "state/servers/git-0123456789abcdef/home.json", "state/servers/git-0123456789abcdef+0123456789abcdef/home/node_modules/x", "state/servers/lock", "state/logins/" + key[:32] + ".json", "state/logins/" + key[:32] + ".json.lock",
+		"state/runs/0123456789/plot.png", "state/runs/abcdefgh2345/plot.png", "state/records/2026-11-28/files.jsonl", "state/records/2026-11-28/vm-1-1.jsonl", "state/runs/.gone-0123456789/x", "state/sessions/123.json", "state/pins/" + key + ".json", "state/rights/" + key + ".json", "state/rights/" + key + ".json.lock", "state/versions/git-0123456789abcdef/pylock.toml", "state/servers/git-0123456789abcdef/home/.cache/x", "state/servers/git-0123456789abcdef/home.json", "state/servers/git-0123456789abcdef+0123456789abcdef/home/node_modules/x", "state/servers/lock", "state/logins/" + key[:32] + ".json", "state/logins/" + key[:32] + ".json.lock",
 		"state/trust.json", "state/values.json", "state/answers.jsonl", "state/answers.1.jsonl", "state/installs.json", "state/installs.json.lock", "state/history", "state/notes-shown",
 		"state/pins/lock", "run/lock", "run/instance-1/lock", "run/approvals/1-x.sock", "run/uids",
 	} {
@@ -105,6 +105,9 @@ func TestSizesAreThoseOfDu(t *testing.T) {
 			want := du(filepath.Join(dir, folder))
 			if kind == Packages {
 				want += du(filepath.Join(dir, "cache/npm"))
+			}
+			if kind == Pins {
+				want += du(filepath.Join(dir, "state/versions"))
 			}
 			if got := f.Use(kind).Bytes; got != want {
 				t.Errorf("whole %t: %s take %d bytes, want %d", whole, kind, got, want)

@@ -82,6 +82,7 @@ func (r Role) entries() []entry {
 			{Record, "records/", []string{day + "/"}, day},
 			{Sessions, "sessions/", []string{"[0-9]*.json"}, "*.json"},
 			{Pins, "pins/", append(written(hex(64)+".json"), "lock"), "*.json"},
+			{Pins, "versions/", []string{"*-" + hex(16) + "/"}, none},
 			{Homes, "servers/", []string{"*-" + hex(16) + "/", "*-" + hex(16) + "+" + hex(16) + "/", "lock"}, "*/home"},
 			{Logins, "logins/", written(hex(32) + ".json"), "*.json"},
 			{Decisions, "rights/", written(hex(64) + ".json"), "*.json"},
