@@ -96,7 +96,7 @@ os._exit(7 if 20 < n < 64 else 8)'`, "exit status 7, after it had all of its 64 
 	}
 }
 
-// TestServersThatFloodAreEnded: nobody has to read what they write for that, and they read nothing.
+// TestServersThatFloodAreEnded, although nothing reads what they write, and they read nothing.
 func TestServersThatFloodAreEnded(t *testing.T) {
 	l := newLab(t)
 	started := l.launch(t, shell("trap '' TERM PIPE; echo begun; yes flood >&2 & yes flood"), boxOf(t, ""))

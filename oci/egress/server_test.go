@@ -35,8 +35,8 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// TestAServerWaitsForItsNextBytes: what is open ends when an hour's bytes are used up, and what comes
-// later is told when there is room again, and has it then.
+// TestAServerWaitsForItsNextBytes: connections end when an hour's bytes are used up. Later ones are
+// refused, with the time at which there is room again, and work from then on.
 func TestAServerWaitsForItsNextBytes(t *testing.T) {
 	var asked atomic.Int32
 	minute := time.Now().Truncate(time.Minute) // clients compare certificates with their own clock

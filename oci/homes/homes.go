@@ -74,8 +74,8 @@ func isDigest(text string) bool {
 
 // Ensure returns the folder of a server, and makes it if there is none. It gives the folder with all
 // that is in it to the server's ID if it belongs to another, as after subordinate IDs have come or
-// gone; no such server may be running then. The error is about the first file of which that is not
-// possible, or says that no ID is left.
+// gone; the server must not be running then. The error names the first
+// file that cannot be given away, or says that no ID is left.
 func (s *Store) Ensure(ctx context.Context, name string) (Home, error) {
 	unlock, err := s.lock(ctx)
 	var h Home

@@ -16,7 +16,7 @@ import (
 
 type sizeWatch = func(context.Context, int64, time.Duration) (Use, error)
 
-// mark counts installations, each of which has to find an empty folder.
+// mark counts installations. Each has to find an empty folder.
 func mark(t *testing.T, count *atomic.Int32) Installer {
 	return func(_ context.Context, h Home, _ sizeWatch) error {
 		count.Add(1)

@@ -78,7 +78,7 @@ type work struct {
 	e         entry
 	op        string
 	to, group int64   // give: to whom, else -1
-	maybe     []int64 // who may have files in it besides the owner, since a change was interrupted
+	maybe     []int64 // earlier owners, who may have files in it since a change was interrupted
 	maxBytes  int64
 }
 

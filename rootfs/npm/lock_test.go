@@ -18,7 +18,7 @@ import (
 	"github.com/toolcell/toolcell/rootfs/packages"
 )
 
-// lockWith asks for a lock of which a sandbox says this.
+// lockWith asks for a lock from a sandbox that answers with out.
 func lockWith(t *testing.T, out packages.Output, specs ...string) ([]byte, packages.Command, error) {
 	t.Helper()
 	var got packages.Command
