@@ -43,7 +43,7 @@ func TestLaunchIsAskedAtEachStart(t *testing.T) {
 func TestLaunchIsNotAskedForARemoteServer(t *testing.T) {
 	p := proxyFor(t, Options{
 		Launch:    func(config.Server) (stdio.Launcher, error) { return nil, errors.New("asked") },
-		Sandboxed: func(config.Server) bool { return true },
+		Sandboxed: func() func(config.Server) bool { return func(config.Server) bool { return true } },
 	}, web(t, config.HTTP, answers(func(w http.ResponseWriter, r *http.Request) {})))
 	if _, err := p.Tools(t.Context(), "fake"); err != nil {
 		t.Error(err)
@@ -59,7 +59,7 @@ func TestServersSayWhereTheyRun(t *testing.T) {
 	boxed.Name, boxed.Alias = "boxed", "boxed"
 	p := New(config.Config{
 		Servers: []config.Server{fake(t), boxed}, Problems: []config.Problem{{Server: "bad", Reason: "no command"}},
-	}, Options{Sandboxed: func(s config.Server) bool { return s.Name == "boxed" }})
+	}, Options{Sandboxed: func() func(config.Server) bool { return func(s config.Server) bool { return s.Name == "boxed" } }})
 	defer p.Close()
 	got := map[string]string{}
 	for _, st := range p.Servers() {

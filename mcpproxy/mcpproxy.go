@@ -72,9 +72,9 @@ type Options struct {
 	// Launch. It is asked at each start. Its error refuses this start, in its words: the next
 	// call asks again, without a pause.
 	Launch func(s config.Server) (stdio.Launcher, error)
-	// Sandboxed reports whether Launch would start a stdio server in a sandbox, for
-	// ServerStatus; without it, none is.
-	Sandboxed func(s config.Server) bool
+	// Sandboxed is called at each listing of the servers, and returns a function that reports
+	// whether Launch would start a stdio server in a sandbox; without it, none is.
+	Sandboxed func() func(s config.Server) bool
 	// Refresh calls update with the servers there are now if they have changed since its last
 	// call. It is called when the servers are listed: once a run, and in no call of a tool.
 	Refresh func(update func(config.Config))
@@ -143,7 +143,7 @@ func (p *Proxy) Servers() []ServerStatus {
 	if p.options.Refresh != nil {
 		p.options.Refresh(p.Update)
 	}
-	return p.current().statuses()
+	return p.current().statuses(p.sandboxed())
 }
 
 // Usable returns the servers that code can see: of those that were left out it gets no name.

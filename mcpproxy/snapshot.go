@@ -34,15 +34,23 @@ const (
 	Remote    = "remote"
 )
 
-// where returns where a server runs, or would.
-func (p *Proxy) where(s config.Server) string {
+// whereOf returns where a server runs, or would.
+func whereOf(s config.Server, sandboxed func(config.Server) bool) string {
 	switch {
 	case s.URL != "":
 		return Remote
-	case p.options.Sandboxed != nil && p.options.Sandboxed(s):
+	case sandboxed(s):
 		return InSandbox
 	}
 	return OnHost
+}
+
+// sandboxed returns the function of Options.Sandboxed.
+func (p *Proxy) sandboxed() func(config.Server) bool {
+	if p.options.Sandboxed == nil {
+		return func(config.Server) bool { return false }
+	}
+	return p.options.Sandboxed()
 }
 
 // A snapshot is one Config made ready for use. It is replaced, never changed.
@@ -183,13 +191,13 @@ const (
 )
 
 // statuses returns the state of every server, and after them the entries left out.
-func (now snapshot) statuses() []ServerStatus {
+func (now snapshot) statuses(sandboxed func(config.Server) bool) []ServerStatus {
 	all := make([]ServerStatus, 0, len(now.upstreams)+len(now.config.Problems))
 	for _, u := range now.upstreams {
 		state, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Where: u.proxy.where(u.server), Status: state,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Where: whereOf(u.server, sandboxed), Status: state,
 			Description: u.described().Description, Tools: u.record.Count(), Partial: u.record.Info().Partial,
 		}
 		if failure != nil {

@@ -79,16 +79,24 @@ func (l *serverLauncher) give(o *mcpproxy.Options) { o.Launch, o.Sandboxed = l.l
 
 // box returns what the policy says of a server's sandbox.
 func (l *serverLauncher) box(s config.Server) (*policy.Sandbox, error) {
+	return l.boxBy(l.policy.NewEnforcer(), s)
+}
+
+func (l *serverLauncher) boxBy(rules *policy.Enforcer, s config.Server) (*policy.Sandbox, error) {
 	if l.unusable != nil {
 		return nil, l.unusable
 	}
-	return l.policy.NewEnforcer().Sandbox(policy.Server{Name: s.Name, Alias: s.Alias})
+	return rules.Sandbox(policy.Server{Name: s.Name, Alias: s.Alias})
 }
 
-// sandboxed reports whether a server starts in a sandbox, or does not start at all.
-func (l *serverLauncher) sandboxed(s config.Server) bool {
-	box, err := l.box(s)
-	return err == nil && box.On(s.Project)
+// sandboxed returns what reports whether a server starts in a sandbox, if it starts, by the rules as they
+// are now: they are looked up once for all servers of a list, which each run needs.
+func (l *serverLauncher) sandboxed() func(config.Server) bool {
+	rules := l.policy.NewEnforcer()
+	return func(s config.Server) bool {
+		box, err := l.boxBy(rules, s)
+		return err == nil && box.On(s.Project)
+	}
 }
 
 // launch returns what starts a server in a sandbox; nil if it starts on the host.

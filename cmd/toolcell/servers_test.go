@@ -35,7 +35,7 @@ func TestListSaysWhereServersRun(t *testing.T) {
 		{Name: "boxed", Transport: config.Stdio, Command: "true"},
 		{Name: "plain", Transport: config.Stdio, Command: "true"},
 		{Name: "web", Transport: config.HTTP, URL: "https://mcp.example"},
-	}}, mcpproxy.Options{Sandboxed: func(s config.Server) bool { return s.Name == "boxed" }})
+	}}, mcpproxy.Options{Sandboxed: func() func(config.Server) bool { return func(s config.Server) bool { return s.Name == "boxed" } }})
 	defer p.Close()
 	if got, want := strings.Fields(shown(t, serversList, p, false)), "NAME STATUS TRANSPORT SOURCE REMARK boxed idle stdio, sandboxed plain idle stdio web idle http"; strings.Join(got, " ") != want {
 		t.Errorf("the table is %q, want %q", got, want)
