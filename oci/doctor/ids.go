@@ -11,25 +11,35 @@ import (
 )
 
 // singleID describes the consequences on a single-ID host.
-const singleID = "code that broke out of a sandbox would have your own id, and a start takes a little longer"
+const singleID = "code, or an MCP server, that broke out of a sandbox would have your own id, and a start takes a little longer"
 
 // idChecks check the IDs that sandboxes are mapped to. Several things can prevent a second
 // ID.
 func idChecks(f *hostFacts) []Check {
 	h := f.host
+	servers := idsOfServers(h)
 	single := h.UIDs.User < 0 || h.GIDs.User < 0
 	switch {
 	case !single && h.OwnUIDs.Size > 0:
 		last := h.OwnUIDs.Start + h.OwnUIDs.Size - 1
-		return []Check{OK("RC-IDS", fmt.Sprintf("each sandbox has a user ID of its own, from %d to %d", h.OwnUIDs.Start, last))}
+		return []Check{OK("RC-IDS", fmt.Sprintf("each sandbox has a user ID of its own, from %d to %d%s", h.OwnUIDs.Start, last, servers))}
 	case !single && h.EUID == 0:
-		return []Check{OK("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d", h.UIDs.Root, h.UIDs.User))}
+		return []Check{OK("RC-IDS", fmt.Sprintf("sandboxes have ids of their own, %d and %d%s", h.UIDs.Root, h.UIDs.User, servers))}
 	case !single:
-		return []Check{OK("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d", h.UIDs.User))}
+		return []Check{OK("RC-IDS", fmt.Sprintf("code in sandboxes has an id of its own, %d%s", h.UIDs.User, servers))}
 	case h.EUID == 0:
 		return []Check{Degraded("RC-IDS-ROOT", "this is root of a user namespace with a single id: "+singleID, "")}
 	}
 	return append(subIDChecks(f), idToolChecks(f)...)
+}
+
+// idsOfServers says which IDs MCP servers in sandboxes have, where code has some of its own (homes.Store).
+func idsOfServers(h host.Host) string {
+	ids := h.ServerUIDs
+	if ids.Size <= 0 || h.NoProc && h.EUID != 0 {
+		return "; MCP servers in sandboxes have this user's own ID"
+	}
+	return fmt.Sprintf("; each MCP server in a sandbox has another one, from %d to %d", ids.Start, ids.Start+ids.Size-1)
 }
 
 // subIDChecks look for the user's lines in /etc/subuid and /etc/subgid.
