@@ -89,6 +89,7 @@ func collectChecks(ctx context.Context, o Options, log *slog.Logger) ([]doctor.C
 	checks = slices.Concat(checks, absentMounts(conf), projectChecks, policyChecks(conf, found.config), settingsChecks(o), typoChecks(),
 		checkServerFolders(servers, conf.OwnFiles()), checkServerPins(servers, pinned), checkClients(found.options))
 	checks = append(checks, sandboxCheck(ctx, conf, checks, pythonErr))
+	checks = append(checks, checkServerSandboxes(listServers(conf, found.config), checks)...)
 	if firstFatal(checks) < 0 { // otherwise nothing would run on it
 		checks = append(checks, imageChecks(ctx, conf, log, pythonErr)...)
 	}

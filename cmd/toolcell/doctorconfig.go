@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/installer"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/pins"
@@ -66,6 +67,38 @@ func checkServerPins(servers []config.Server, store pins.Store) (checks []doctor
 		}
 	}
 	return checks
+}
+
+// listServers returns what servers list says of servers. None is started.
+func listServers(s settings.Settings, found config.Config) []mcpproxy.ServerStatus {
+	proxy := openProxy(found, s, nil)
+	defer proxy.Close()
+	return proxy.Servers()
+}
+
+// checkServerSandboxes says where servers run. Those that belong in sandboxes do not start where a check says
+// that no sandbox can run.
+func checkServerSandboxes(servers []mcpproxy.ServerStatus, checks []doctor.Check) []doctor.Check {
+	const code, maxNamed = "RC-SERVER-SANDBOX", 20
+	names := map[string][]string{}
+	for _, st := range servers {
+		names[st.Where] = append(names[st.Where], st.Name)
+	}
+	boxed := names[mcpproxy.InSandbox]
+	if cause := firstFatal(checks); cause >= 0 && len(boxed) > 0 {
+		said := fmt.Sprintf("servers that belong in sandboxes do not start, since none can run, see %s: %s", checks[cause].Code, text.QuoteList(boxed, maxNamed))
+		return []doctor.Check{doctor.Degraded(code, said, checks[cause].Cure)}
+	}
+	var said []string
+	for _, where := range []string{mcpproxy.InSandbox, mcpproxy.OnHost, mcpproxy.Remote} {
+		if len(names[where]) > 0 {
+			said = append(said, where+": "+text.QuoteList(names[where], maxNamed))
+		}
+	}
+	if len(said) == 0 {
+		return nil
+	}
+	return []doctor.Check{doctor.OK(code, "where servers run: "+strings.Join(said, "; "))}
 }
 
 // checkServerFolders reports servers, such as one for files, that could write the

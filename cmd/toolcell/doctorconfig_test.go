@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/clientconfig"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/oci/doctor"
@@ -115,5 +116,34 @@ func TestClientChecks(t *testing.T) {
 		if len(checks) > 1 || !strings.HasPrefix(got, tt.want) || tt.want == "" != (got == "") || cure != tt.cure {
 			t.Errorf("%s: got %+v, want %q and %q", name, checks, tt.want, tt.cure)
 		}
+	}
+}
+
+// TestDoctorSaysWhereServersRun, and which do not start on a host without sandboxes.
+func TestDoctorSaysWhereServersRun(t *testing.T) {
+	servers := []mcpproxy.ServerStatus{
+		{Name: "db", Where: mcpproxy.OnHost},
+		{Name: "files", Where: mcpproxy.InSandbox},
+		{Name: "web", Where: mcpproxy.Remote},
+		{Name: "notes", Where: mcpproxy.InSandbox},
+		{Name: "left out"},
+	}
+	none := doctor.Fatal("RC-USERNS-SYSCTL", "no", "sysctl -w x=1")
+	for name, tt := range map[string]struct {
+		servers                    []mcpproxy.ServerStatus
+		before                     []doctor.Check
+		wantStatus, want, wantCure string
+	}{
+		"sandboxes run":            {servers, []doctor.Check{doctor.OK("RC-USERNS", "yes")}, doctor.CheckOK, `where servers run: sandboxed: "files", "notes"; host: "db"; remote: "web"`, ""},
+		"none runs":                {servers, []doctor.Check{none}, doctor.CheckDegraded, `servers that belong in sandboxes do not start, since none can run, see RC-USERNS-SYSCTL: "files", "notes"`, none.Cure},
+		"none runs, and none must": {servers[:1], []doctor.Check{none}, doctor.CheckOK, `where servers run: host: "db"`, ""},
+	} {
+		got := checkServerSandboxes(tt.servers, tt.before)
+		if len(got) != 1 || got[0].Status != tt.wantStatus || got[0].Text != tt.want || got[0].Cure != tt.wantCure {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := checkServerSandboxes(servers[4:], nil); len(got) > 0 {
+		t.Errorf("without a server that is used: %+v", got)
 	}
 }

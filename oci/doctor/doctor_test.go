@@ -593,7 +593,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		}
 	}
 	seen := map[string][]string{
-		"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-POLICY-TOOLS": {CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}, "RC-SERVER-FOLDER": {CheckDegraded}, "RC-SERVER-PINS": {CheckDegraded}, "RC-SERVER-HIDDEN": {CheckDegraded}, "RC-SETTING": {CheckDegraded}, "RC-CONFIG": {CheckDegraded}, "RC-PROJECT-CONFIG": {CheckDegraded},
+		"RC-SANDBOX": {CheckOK, CheckDegraded, CheckFatal}, "RC-POLICY": {CheckOK, CheckDegraded}, "RC-POLICY-TOOLS": {CheckDegraded}, "RC-MOUNT": {CheckOK, CheckDegraded}, "RC-SERVER-FOLDER": {CheckDegraded}, "RC-SERVER-SANDBOX": {CheckOK, CheckDegraded}, "RC-SERVER-PINS": {CheckDegraded}, "RC-SERVER-HIDDEN": {CheckDegraded}, "RC-SETTING": {CheckDegraded}, "RC-CONFIG": {CheckDegraded}, "RC-PROJECT-CONFIG": {CheckDegraded},
 		"RC-CLIENT": {CheckOK}, "RC-CLIENT-GONE": {CheckDegraded}, "RC-CLIENT-OTHER": {CheckDegraded},
 		"RC-IMAGE": {CheckOK, CheckDegraded, CheckFatal}, "RC-REGISTRY": {CheckOK, CheckDegraded, CheckFatal},
 	} // cmd/toolcell tests these
