@@ -26,11 +26,33 @@ func TestCompactText(t *testing.T) {
 			run.Result{Status: run.StatusTimeout, Stdout: []string{"so far"}, Error: "too long"}, "status: timeout\nso far\nerror: too long",
 		},
 		"cure": {run.Result{Status: run.StatusSandbox, Error: "no", Hint: "type this"}, "status: sandbox_error\nerror: no\nhint: type this"},
+		"a server that is not where it is by default": {
+			run.Result{Status: run.StatusSuccess, Stdout: []string{"a"}, Where: map[string]string{"notes": "sandboxed", "db": "host"}},
+			"a\nservers: db (host), notes (sandboxed)",
+		},
 		"note": {run.Result{Status: run.StatusSuccess, Stdout: []string{"a"}, Notes: []string{"n"}}, "a\nnote: n"},
 	} {
 		tt.r.Summarize()
 		if got := Text(&tt.r, OutputCompact); got != tt.want {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestPlacesAreToldOnceAConnection, and where a run has failed: that may be why.
+func TestPlacesAreToldOnceAConnection(t *testing.T) {
+	seen := map[string]bool{}
+	isNew := func(text string) bool {
+		defer func() { seen[text] = true }()
+		return !seen[text]
+	}
+	for _, tt := range []struct {
+		status, notes string
+		want          int
+	}{{run.StatusSuccess, "sandboxed", 1}, {run.StatusSuccess, "sandboxed", 0}, {run.StatusError, "sandboxed", 1}, {run.StatusSuccess, "host", 1}} {
+		r := &run.Result{Status: tt.status, Where: map[string]string{"notes": tt.notes}}
+		if got := r.With(isNew); len(got.Where) != tt.want || len(r.Where) != 1 {
+			t.Errorf("%+v: %v, and the result itself has %v", tt, got.Where, r.Where)
 		}
 	}
 }

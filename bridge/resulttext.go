@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,10 +135,25 @@ func (r resultText) compact() string {
 	if len(out) == 0 {
 		out = append(out, r.Summary)
 	}
+	if where := WhereLine(r.Result); where != "" {
+		out = append(out, where)
+	}
 	for _, n := range r.Notes {
 		out = append(out, "note: "+n)
 	}
 	return strings.Join(out, "\n")
+}
+
+// WhereLine says which servers do not run where they do by default, in one line; it is empty if all do.
+func WhereLine(r *run.Result) string {
+	var said []string
+	for _, server := range slices.Sorted(maps.Keys(r.Where)) {
+		said = append(said, fmt.Sprintf("%s (%s)", text.Printable(server, 200), r.Where[server]))
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return "servers: " + strings.Join(said, ", ")
 }
 
 // contains reports whether the end of lines says the first line of message.

@@ -29,8 +29,8 @@ const (
 	ListPrompts   = transport.MethodListPrompts
 )
 
-// ErrChanged is the error of Send if the server's entry or the tool's definition is no
-// longer the one that was prepared, and so decided on. Nothing was sent.
+// ErrChanged is the error of Send if the server's entry, the place where it runs or the tool's
+// definition is no longer the one that was prepared, and so decided on. Nothing was sent.
 var ErrChanged = errors.New("the server or its tool has changed; try it again")
 
 // ErrCallLost is in the error of a call whose server ended before it answered.
@@ -53,18 +53,19 @@ type Want struct {
 type Facts struct {
 	Server config.Server
 	Entry  string // its Fingerprint
+	Where  string // it runs, or will if it is started now: OnHost, InSandbox or Remote
 	Method string
 	Name   string      // of the tool, as the server has it, or Want.Name
 	Tool   CheckedTool // of a call
 }
 
 // Identity identifies everything that was decided on except the arguments: the server's
-// entry, and the tool's definition or the method.
+// entry, where it runs, and the tool's definition or the method.
 func (f Facts) Identity() string {
 	if f.Method == CallTool {
-		return f.Entry + f.Tool.Digest
+		return f.Entry + f.Where + f.Tool.Digest
 	}
-	return f.Entry + f.Method
+	return f.Entry + f.Where + f.Method
 }
 
 // Writes reports whether the request may change something: it calls a tool that does not count as one
@@ -144,7 +145,7 @@ func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, 
 	if err != nil {
 		return nil, err
 	}
-	prepared.facts = Facts{Server: u.described(), Entry: u.identity, Method: w.Method, Name: w.Name}
+	prepared.facts = Facts{Server: u.described(), Entry: u.identity, Where: u.where(p.sandboxed()), Method: w.Method, Name: w.Name}
 	if w.Method == CallTool {
 		prepared.facts.Name, prepared.facts.Tool = t.Name, u.trusted(t)
 	}
@@ -239,7 +240,7 @@ func (u *upstream) callInTurn(ctx context.Context, r request) (CallResult, error
 	}
 	defer u.turns.Release(1)
 	resume := left.Pause() // starting is not the call
-	s, release, err := u.acquire(ctx)
+	s, release, err := u.acquireFor(ctx, r)
 	resume()
 	if err != nil {
 		return CallResult{}, err

@@ -33,7 +33,7 @@ func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, e
 	timeout := cmp.Or(u.callTimeout, listWithin)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, noAnswer(timeout))
 	defer cancel()
-	s, release, err := u.acquire(ctx)
+	s, release, err := u.acquireFor(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (u *upstream) listItems(ctx context.Context, r request) (json.RawMessage, e
 func (u *upstream) requestItem(ctx context.Context, r request) (json.RawMessage, error) {
 	ctx, left, cancel := deadline.Bound(ctx, u.callTimeout, noAnswer(u.callTimeout))
 	defer cancel()
-	s, release, err := u.acquire(ctx)
+	s, release, err := u.acquireFor(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -27,32 +27,6 @@ type ServerStatus struct {
 	Partial     string           `json:"partial,omitempty"` // why the server may have more
 }
 
-// Where servers run.
-const (
-	OnHost    = "host"
-	InSandbox = "sandboxed"
-	Remote    = "remote"
-)
-
-// whereOf returns where a server runs, or would.
-func whereOf(s config.Server, sandboxed func(config.Server) bool) string {
-	switch {
-	case s.URL != "":
-		return Remote
-	case sandboxed(s):
-		return InSandbox
-	}
-	return OnHost
-}
-
-// sandboxed returns the function of Options.Sandboxed.
-func (p *Proxy) sandboxed() func(config.Server) bool {
-	if p.options.Sandboxed == nil {
-		return func(config.Server) bool { return false }
-	}
-	return p.options.Sandboxed()
-}
-
 // A snapshot is one Config made ready for use. It is replaced, never changed.
 type snapshot struct {
 	config    config.Config
@@ -197,7 +171,7 @@ func (now snapshot) statuses(sandboxed func(config.Server) bool) []ServerStatus 
 		state, failure := u.status()
 		st := ServerStatus{
 			Name: u.server.Name, Alias: u.server.Alias, Transport: u.server.Transport,
-			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Where: whereOf(u.server, sandboxed), Status: state,
+			Source: u.server.Source, Client: u.server.Client, Also: u.server.Also, Where: u.where(sandboxed), Status: state,
 			Description: u.described().Description, Tools: u.record.Count(), Partial: u.record.Info().Partial,
 		}
 		if failure != nil {

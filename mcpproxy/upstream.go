@@ -147,8 +147,10 @@ func (u *upstream) end(key string) {
 
 // start starts the server.
 func (u *upstream) start() (any, error) {
+	launch := u.launcher()
 	u.mu.Lock()
 	u.starting, u.since = true, time.Now()
+	u.place = whereOf(u.server, func(config.Server) bool { return launch != nil })
 	u.mu.Unlock()
 	var s *transport.Session
 	var found transport.Handshake
@@ -156,7 +158,7 @@ func (u *upstream) start() (any, error) {
 		info := u.record.Info()
 		d := *u.dialer
 		d.StartTimeout = cmp.Or(u.server.StartTimeout, u.proxy.timeouts.Load().start)
-		d.Launch = u.launcher()
+		d.Launch = launch
 		s, found, err = d.Dial(u.proxy.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.proxy.elicitsNow())
 		return err
 	})

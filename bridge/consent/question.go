@@ -13,11 +13,13 @@ import (
 // A Call is one that needs the user's approval.
 type Call struct {
 	Server, Tool string
-	Arguments    json.RawMessage // a JSON object: exactly the bytes that will be sent
-	Reasons      []string        // why it is asked, each a line
-	Once         bool            // it cannot be allowed for the rest of the run
-	Recorded     int             // its number on record; 0 if it has none
-	Number       int             // by which the code made its calls one after the other; 0 if it is not known
+	// Where the server runs, in one word of toolcell's; "" if that is where it does by default.
+	Where     string
+	Arguments json.RawMessage // a JSON object: exactly the bytes that will be sent
+	Reasons   []string        // why it is asked, each a line
+	Once      bool            // it cannot be allowed for the rest of the run
+	Recorded  int             // its number on record; 0 if it has none
+	Number    int             // by which the code made its calls one after the other; 0 if it is not known
 	// Identity is of the server's entry and the tool's definition. What is allowed for the
 	// rest of the run is allowed of these.
 	Identity string

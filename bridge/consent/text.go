@@ -46,7 +46,7 @@ func (q *Question) WholeTerminalText() string {
 	}
 	b.WriteString("all arguments:")
 	for i, c := range q.Calls {
-		fmt.Fprintf(&b, "\n%d. server %s, tool %s, arguments: %s", i+1, quote(terminal{}, c.Server), quote(terminal{}, c.Tool), shownArguments(terminal{}, c, maxWhole/len(q.Calls)))
+		fmt.Fprintf(&b, "\n%d. server %s, tool %s, arguments: %s", i+1, c.server(terminal{}, maxWhole), quote(terminal{}, c.Tool), shownArguments(terminal{}, c, maxWhole/len(q.Calls)))
 		if !q.sameReasons() && i >= maxListedCalls { // those of others are above
 			b.WriteByte('\n')
 			writeReasons(&b, terminal{}, "   ", c.Reasons)
@@ -135,12 +135,12 @@ func reasonsOf(calls []Call) (all []string) {
 func (q *Question) writeCalls(b *strings.Builder, as quoting) {
 	if len(q.Calls) == 1 {
 		c := q.Calls[0]
-		fmt.Fprintf(b, "server: %s, tool: %s%s\narguments: %s\n", quote(as, clip(c.Server, maxName)), quote(as, clip(c.Tool, maxName)), q.past(", "), shownArguments(as, c, maxArguments))
+		fmt.Fprintf(b, "server: %s, tool: %s%s\narguments: %s\n", c.server(as, maxName), quote(as, clip(c.Tool, maxName)), q.past(", "), shownArguments(as, c, maxArguments))
 	} else {
 		fmt.Fprintf(b, "tools: %s%s\n", q.tools(as), q.past("; "))
 		shown := q.Calls[:min(len(q.Calls), maxListedCalls)]
 		for i, c := range shown {
-			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, quote(as, clip(c.Server, maxName)), quote(as, clip(c.Tool, maxName)), shownArguments(as, c, maxArguments/len(shown)))
+			fmt.Fprintf(b, "%d. server %s, tool %s, arguments: %s\n", i+1, c.server(as, maxName), quote(as, clip(c.Tool, maxName)), shownArguments(as, c, maxArguments/len(shown)))
 			if !q.sameReasons() {
 				writeReasons(b, as, "   ", c.Reasons[:min(len(c.Reasons), maxCallReasons)])
 				if n := len(c.Reasons) - maxCallReasons; n > 0 {
@@ -152,6 +152,15 @@ func (q *Question) writeCalls(b *strings.Builder, as quoting) {
 			fmt.Fprintf(b, "and %s\n", text.Plural(n, "more call"))
 		}
 	}
+}
+
+// server writes the name of the call's server, and where it runs.
+func (c Call) server(as quoting, limit int) string {
+	name := quote(as, clip(c.Server, limit))
+	if c.Where == "" {
+		return name
+	}
+	return name + " (" + c.Where + ")"
 }
 
 // past counts the calls of the run before those that are asked, after a separator.
@@ -172,7 +181,7 @@ func (q *Question) tools(as quoting) string {
 	counts := map[string]int{}
 	var names []string
 	for _, c := range q.Calls {
-		name := fmt.Sprintf("%s of %s", quote(as, clip(c.Tool, maxName)), quote(as, clip(c.Server, maxName)))
+		name := fmt.Sprintf("%s of %s", quote(as, clip(c.Tool, maxName)), c.server(as, maxName))
 		if counts[name]++; counts[name] == 1 {
 			names = append(names, name)
 		}

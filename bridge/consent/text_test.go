@@ -29,6 +29,11 @@ func TestTextOfQuestions(t *testing.T) {
 			"toolcell asks: may Python code make this call?\nserver: \"bank\", tool: \"transfer_money\", calls before: 2\n" +
 			"arguments: {\"amount\":100.50,\"to\":\"Zo\\u00eb\"}\n" +
 			"reason: `policy p, [servers.bank] ask = \"transfer\"`"},
+		"a server that runs elsewhere than usual": {Question{Calls: []Call{{Server: "bank (host)", Where: "sandboxed", Tool: "t", Arguments: json.RawMessage(`{}`)}}}, "" +
+			"toolcell asks: may Python code make this call?\nserver: \"bank (host)\" (sandboxed), tool: \"t\", calls before: 0\narguments: {}"},
+		"several of one": {Question{Calls: []Call{{Server: "bank", Where: "host", Tool: "t", Arguments: json.RawMessage(`{}`)}, {Server: "bank", Where: "host", Tool: "t", Arguments: json.RawMessage(`{}`)}}}, "" +
+			"toolcell asks: may Python code make these 2 calls?\ntools: 2 x \"t\" of \"bank\" (host); calls before: 0\n" +
+			"1. server \"bank\" (host), tool \"t\", arguments: {}\n2. server \"bank\" (host), tool \"t\", arguments: {}"},
 		"characters of two escapes": {Question{Calls: []Call{{Server: "b\U0001F3E6nk", Tool: "t", Arguments: json.RawMessage(`{"to":"😀"}`)}}}, "" +
 			"toolcell asks: may Python code make this call?\nserver: \"b\\ud83c\\udfe6nk\", tool: \"t\", calls before: 0\n" +
 			"arguments: {\"to\":\"\\ud83d\\ude00\"}"},

@@ -24,7 +24,7 @@ func (g *Gate) ask(ctx context.Context, ask *policy.Ask, e *Effect, recorded, nu
 	c := consentCall(ask)
 	c.Number, c.Recorded = number, recorded
 	if e != nil {
-		c.Effect, c.Writes, c.Description = e.words(), e.Facts.Writes(), e.Facts.Tool.Description
+		c.Where, c.Effect, c.Writes, c.Description = e.Facts.Unusual(), e.words(), e.Facts.Writes(), e.Facts.Tool.Description
 	}
 	start := time.Now()
 	err := g.o.Asker.Ask(ctx, c, arrived)

@@ -76,11 +76,12 @@ type Gate struct {
 	silent   atomic.Pointer[mcpproxy.SilentError]
 
 	mu       sync.Mutex
-	used     []string      // servers whose tools the code has called or read about
-	recorded []record.Done // the last calls that may have changed something
-	pins     []string      // changes of tools, and hints that were accepted, that are on record
-	sentOut  int           // calls that left
-	keeping  Keeping       // of what the code may have by now
+	used     []string          // servers whose tools the code has called or read about
+	unusual  map[string]string // where servers ran to which something was sent, if not where they do by default
+	recorded []record.Done     // the last calls that may have changed something
+	pins     []string          // changes of tools, and hints that were accepted, that are on record
+	sentOut  int               // calls that left
+	keeping  Keeping           // of what the code may have by now
 }
 
 // New makes a Gate.
@@ -211,6 +212,7 @@ func (g *Gate) send(ctx context.Context, p *mcpproxy.Prepared, e Effect, number 
 	g.end(j, result, err, p.Sent())
 	if p.Sent() {
 		g.sent(e.Facts.Server, e.subject())
+		g.noteWhere(e.Facts)
 	}
 	return result.JSON, err
 }
@@ -264,6 +266,28 @@ func (g *Gate) Used() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.used)
+}
+
+// noteWhere notes where a server runs to which something was sent.
+func (g *Gate) noteWhere(f mcpproxy.Facts) {
+	where := f.Unusual()
+	if where == "" {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unusual == nil {
+		g.unusual = map[string]string{}
+	}
+	g.unusual[f.Server.Name] = where
+}
+
+// Where returns, by name, where servers ran to which something was sent, if not where such servers run by
+// default.
+func (g *Gate) Where() map[string]string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.unusual)
 }
 
 // Stop refuses all that is still to come: the run is ending.

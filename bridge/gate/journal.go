@@ -151,7 +151,7 @@ func (g *Gate) start(j *journaled, e Effect) error {
 		_ = j.run.Append(record.Pin{Server: j.server, Tool: j.tool, Change: "changed", Now: e.Facts.Tool.Digest})
 	}
 	err := j.run.Append(record.CallStart{
-		Call: j.number, Effect: j.method, Server: j.server, Tool: j.tool, Line: j.line, Entry: e.Facts.Entry, Definition: e.Facts.Tool.Digest,
+		Call: j.number, Effect: j.method, Server: j.server, Where: e.Facts.Unusual(), Tool: j.tool, Line: j.line, Entry: e.Facts.Entry, Definition: e.Facts.Tool.Digest,
 		Arguments: record.TextOf(e.Args), Writes: j.writes, Private: j.private, By: string(e.word()), Question: j.question, Keep: j.keep,
 	})
 	if err != nil && g.o.RecordRequired {

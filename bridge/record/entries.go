@@ -93,6 +93,7 @@ type CallStart struct {
 	Line       int    `json:"line,omitzero"`             // of the code, from 1, if it is known
 	Effect     string `json:"effect"`                    // the method, such as tools/call
 	Server     string `json:"server"`                    //
+	Where      string `json:"where,omitzero"`            // the server runs, if not where it does by default: host or sandboxed
 	Tool       string `json:"tool,omitzero"`             // or what else is asked for by name
 	Entry      string `json:"entrySHA256,omitzero"`      // of the server's entry in the user's files
 	Definition string `json:"definitionSHA256,omitzero"` // of the tool

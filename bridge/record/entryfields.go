@@ -45,6 +45,7 @@ func (e CallStart) ready(d *draft) any {
 	d.keep(e.Keep)
 	d.name("effect", &e.Effect)
 	d.name("server", &e.Server)
+	d.name("where", &e.Where)
 	d.foreign("tool", &e.Tool)
 	d.name("entrySHA256", &e.Entry)
 	d.name("definitionSHA256", &e.Definition)

@@ -72,13 +72,14 @@ func (r *Run) newResult(e ending) *Result {
 }
 
 // addCalls puts into the result the calls that may have changed something: those of a dry run,
-// and those of a run that has failed.
+// and those of a run that has failed; and where the servers run.
 func (r *Run) addCalls(res *Result) {
 	if r.req.Plan {
 		plan := r.gate.Plan()
 		res.Plan, res.PlanLeftOut = append([]gate.PlannedCall{}, plan.Calls...), plan.LeftOut
 	}
 	_, res.effects, res.moreEffects = r.gate.Past()
+	res.Where = r.gate.Where()
 	if res.IsError() {
 		log := r.gate.CallLog()
 		res.Calls, res.CallsLeftOut, res.ReadOnlyCalls = log.Calls, log.LeftOut, log.ReadOnly

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,9 +38,12 @@ type Result struct {
 	Stdout   []string  `json:"stdout,omitempty"` // lines
 	Stderr   []string  `json:"stderr,omitempty"` // lines
 	Servers  []string  `json:"servers,omitempty"`
-	Error    string    `json:"error,omitempty"`
-	Hint     string    `json:"hint,omitempty"`  // how to fix the error
-	Stack    []string  `json:"stack,omitempty"` // where the code was when its time was up, outermost first
+	// Where the servers that it used run, by name, if not where they do by default: mcpproxy.OnHost or
+	// mcpproxy.InSandbox.
+	Where map[string]string `json:"where,omitempty"`
+	Error string            `json:"error,omitempty"`
+	Hint  string            `json:"hint,omitempty"`  // how to fix the error
+	Stack []string          `json:"stack,omitempty"` // where the code was when its time was up, outermost first
 	// What a dry run would have done; not nil if it was one.
 	Plan        []gate.PlannedCall `json:"plan,omitzero"`
 	PlanLeftOut int                `json:"planLeftOut,omitempty"` // more such calls
@@ -77,14 +81,17 @@ func (r *Result) WithoutHostNotes() *Result {
 	return &short
 }
 
-// With returns a copy of r for a client, in which notes about the host are there only if they are
-// new: they are the same in every result. isNew reports whether the client has not had a text.
+// With returns a copy of r for a client, in which notes about the host, and where servers run, are there only
+// if they are new: they are the same in every result. If the run has failed, where servers run may be why.
+// isNew reports whether the client has not had a text.
 func (r *Result) With(isNew func(text string) bool) *Result {
 	short := *r
 	short.Notes = slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool { return slices.Contains(r.hostNotes, n) && !isNew("host: "+n) })
 	if !isNew("isolation: " + r.Isolation) {
 		short.Isolation = ""
 	}
+	short.Where = maps.Clone(r.Where)
+	maps.DeleteFunc(short.Where, func(server, where string) bool { return !isNew("where: "+server+": "+where) && !r.IsError() })
 	return &short
 }
 

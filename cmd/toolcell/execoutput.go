@@ -128,6 +128,9 @@ func printResult(r *run.Result, s *console.Streams, quiet bool) error {
 	for _, l := range bridge.CallLines(r) {
 		console.Plainly(s.Err, l)
 	}
+	if where := bridge.WhereLine(r); where != "" && r.IsError() { // it may be why
+		console.Plainly(s.Err, where)
+	}
 	for _, n := range r.Notes {
 		if !quiet && !stopped {
 			console.Note(s.Err, n)

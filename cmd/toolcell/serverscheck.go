@@ -25,10 +25,13 @@ type checked struct {
 	Tools  int    `json:"tools"`
 	Millis int64  `json:"ms"` // until its tools were known
 	Source string `json:"source"`
+	Where  string `json:"where,omitempty"` // as in servers list
 	Error  string `json:"error,omitempty"`
 	Pins   string `json:"pins,omitempty"` // what differs from what is pinned of its tools
 
 	Partial string `json:"partial,omitempty"` // why it may have more tools
+
+	transport string // as servers list shows it
 
 	reason string   // the error without the further lines that the server wrote
 	lines  []string // those
@@ -47,7 +50,7 @@ func serversCheck(ctx context.Context, o Options, p *mcpproxy.Proxy) error {
 			continue
 		}
 		if len(names) == 0 || slices.Contains(names, st.Name) || slices.Contains(names, st.Alias) && st.Alias != "" {
-			rows = append(rows, checked{Name: st.Name, Status: st.Status, Source: st.Source, Error: st.Error})
+			rows = append(rows, checked{Name: st.Name, Status: st.Status, Source: st.Source, Where: st.Where, Error: st.Error, transport: transportOf(st)})
 		}
 	}
 	for _, name := range names {
@@ -138,6 +141,7 @@ func printChecked(o Options, rows []checked) error {
 	columns := []console.Column{
 		{Name: "NAME"},
 		{Name: "STATUS", Color: console.ColorsFor(o.Out).Status},
+		{Name: "TRANSPORT"},
 		{Name: "TOOLS", Right: true},
 		{Name: "TIME", Right: true},
 		{Name: "REMARK", Wrap: true},
@@ -147,7 +151,7 @@ func printChecked(o Options, rows []checked) error {
 		if r.Status == "ready" {
 			tools, took = fmt.Sprint(r.Tools), fmt.Sprintf("%d ms", r.Millis)
 		}
-		return []string{r.Name, r.Status, tools, took, remarkLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins))}
+		return []string{r.Name, r.Status, r.transport, tools, took, remarkLine(cmp.Or(r.reason, r.Error, r.Partial, r.Pins))}
 	})
 	if !o.JSON {
 		printOutput(o.Streams, rows)

@@ -105,6 +105,33 @@ func TestServerRunsInASandbox(t *testing.T) {
 	})
 }
 
+// TestResultsAndRecordSayThatAServerIsInASandbox, and in its first run a client learns it.
+func TestResultsAndRecordSayThatAServerIsInASandbox(t *testing.T) {
+	t.Parallel()
+	b := newBoxed(t, firstHost(t))
+	c := b.serve(t, b.env)
+	const reads, fails = "print(await mcp_boxed.variable(id='HOME'))", "await mcp_boxed.read(path='/none')"
+	for n, tt := range []struct {
+		code string
+		told bool
+	}{{reads, true}, {reads, false}, {fails, true}} {
+		r := c.python(t, tt.code, "boxed")
+		where, _ := r.fields["where"].(map[string]any)
+		if (where["boxed"] == "sandboxed") != tt.told || strings.Contains(r.text, "\nservers: boxed (sandboxed)") != tt.told || r.isError != (tt.code == fails) {
+			t.Errorf("run %d: %v\n%s", n+1, r.fields, r.text)
+		}
+	}
+	if out, errs, _ := b.run(t, b.env, "runs", "show"); !strings.Contains(out, "  sandboxed\n") {
+		t.Errorf("runs show: %s%s", out, errs)
+	}
+	if out, errs, _ := b.run(t, b.env, "servers", "check", "boxed"); !strings.Contains(out, "boxed  ready   stdio, sandboxed") {
+		t.Errorf("servers check: %s%s", out, errs)
+	}
+	if out, errs, _ := b.run(t, b.env, "doctor"); !strings.Contains(out, `where servers run: sandboxed: "boxed"`) {
+		t.Errorf("doctor: %s%s", out, errs)
+	}
+}
+
 // TestEveryCommandGoesByThePolicy: none starts a server on the host that the policy has in a sandbox,
 // also if a variable names the policy that the command has no flag for.
 func TestEveryCommandGoesByThePolicy(t *testing.T) {

@@ -29,6 +29,13 @@ func asking(answer record.Ask, more ...record.Entry) []record.Entry {
 	}, more...)
 }
 
+// TestCallsSayWhereTheServerRan, if that is on record: it is if it is not the default.
+func TestCallsSayWhereTheServerRan(t *testing.T) {
+	start := record.CallStart{Call: 1, Effect: "tools/call", Server: "bank", Where: "sandboxed", Tool: "look"}
+	contain(t, printed(t, recorded(t, record.Options{}, record.RunStart{}, start, record.CallEnd{Call: 1, Server: "bank", Tool: "look", Outcome: record.OK, Duration: 2500}), Options{}),
+		"ok  2.5ms  sandboxed\n")
+}
+
 // TestHeads say who ran what in what, what it did, what it cost and how it ended.
 func TestHeads(t *testing.T) {
 	five := 5

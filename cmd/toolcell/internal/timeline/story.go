@@ -161,16 +161,20 @@ func (p *printer) oneCall(c *Call, names int, indent string) {
 	}
 }
 
-// took says how long a call took, or is under way by now, and how much was answered.
+// took says how long a call took, or is under way by now, how much was answered, and where the server ran, if
+// not where it does by default.
 func (c *Call) took(now time.Time) (said string) {
 	if c.Outcome() == UnderWay && now.After(c.At) { // the clock of another machine may go ahead
-		return " for " + Took(now.Sub(c.At).Microseconds())
+		said = " for " + Took(now.Sub(c.At).Microseconds())
 	}
 	if e := c.End; e != nil && c.Start != nil {
 		said += "  " + Took(e.Duration)
 		if e.Answer.Size > 0 {
 			said += "  answered " + text.Size(e.Answer.Size)
 		}
+	}
+	if c.Start != nil && c.Start.Where != "" {
+		said += "  " + console.OneLine(c.Start.Where, widestName)
 	}
 	return said
 }
