@@ -288,6 +288,13 @@ func (o serversSandboxOptions) emptyHome(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !slices.Contains(have, name) { // it may be the alias
+		if found, err := discoverForShell(o.Options, shellLogger(o.Options)); err == nil {
+			if server, err := findServer(found.config, name); err == nil {
+				name = server.Name
+			}
+		}
+	}
 	row := emptiedHome{Server: name, Home: homeOf(o.Options, name)}
 	if !slices.Contains(have, name) {
 		return printRow(o.Options, row, "nothing to do: a server %s keeps nothing here\n", text.Visible(name))

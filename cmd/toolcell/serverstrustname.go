@@ -49,8 +49,12 @@ func (t *trusting) isServer(arg string) bool {
 	return known || filepath.Ext(arg) == ""
 }
 
+// find finds a server by its name, or else by its alias.
 func (t *trusting) find(name string) (config.Server, bool) {
 	i := slices.IndexFunc(t.servers, func(s config.Server) bool { return s.Name == name })
+	if i < 0 && name != "" {
+		i = slices.IndexFunc(t.servers, func(s config.Server) bool { return s.Alias == name })
+	}
 	if i < 0 {
 		return config.Server{}, false
 	}
@@ -63,6 +67,7 @@ func trustServer(t *trusting, name string) (*trustRow, string, error) {
 	if !known {
 		return nil, "", fmt.Errorf("trusting %q: there is neither a server nor a file of this name; toolcell servers list shows the servers", text.Printable(name, 200))
 	}
+	name = server.Name // it may have been the alias
 	box, err := t.rules.Sandbox(policy.Server{Name: server.Name, Alias: server.Alias})
 	if err != nil {
 		return nil, "", fmt.Errorf("trusting %q: %w", name, err)
@@ -110,9 +115,13 @@ func describeTrusted(server config.Server, box *policy.Sandbox, row *trustRow, b
 
 // untrustServer forgets all that was accepted for a server's name, which may be of none by now.
 func untrustServer(t *trusting, name string) (*trustRow, string, error) {
-	server, _ := t.find(name)
-	row := &trustRow{File: server.Source, serverRights: &serverRights{Server: name, Rights: []string{}}}
+	server, known := t.find(name)
 	was, err := t.store.Forget(name)
+	if known && !was && err == nil && name != server.Name { // it is an alias
+		name = server.Name
+		was, err = t.store.Forget(name)
+	}
+	row := &trustRow{File: server.Source, serverRights: &serverRights{Server: name, Rights: []string{}}}
 	if err != nil {
 		return nil, "", fmt.Errorf("taking trust from %q: %w", name, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
 	"github.com/toolcell/toolcell/internal/text"
+	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 )
 
@@ -63,11 +64,16 @@ func (o serversUpdateOptions) run(ctx context.Context) (err error) {
 func (o serversUpdateOptions) update(ctx context.Context, l *serverLauncher, all config.Config, name string) (*updatedServer, string, error) {
 	progress := console.NewProgress(o.Err, o.JSON)
 	progress.Show("choosing versions for " + text.Visible(name))
-	update, err := l.update(ctx, all, name)
+	server, err := findServer(all, name)
+	var update *sandboxes.Update
+	if err == nil {
+		update, err = l.update(ctx, server)
+	}
 	progress.Close()
 	if err != nil {
 		return nil, "", err
 	}
+	name = server.Name // it may have been the alias
 	row := &updatedServer{Server: name, Changes: append([]sandboxes.Change{}, update.Changes...), Scripts: update.Scripts}
 	if len(row.Changes) == 0 {
 		return row, fmt.Sprintf("%s: nothing newer\n", text.Visible(name)), nil
@@ -88,17 +94,13 @@ func (o serversUpdateOptions) update(ctx context.Context, l *serverLauncher, all
 }
 
 // update finds other versions of the packages of a server that runs in a sandbox.
-func (l *serverLauncher) update(ctx context.Context, all config.Config, name string) (*sandboxes.Update, error) {
-	server, err := findServer(all, name)
-	if err != nil {
-		return nil, err
-	}
+func (l *serverLauncher) update(ctx context.Context, server config.Server) (*sandboxes.Update, error) {
 	box, err := l.box(server)
 	if err != nil {
 		return nil, err
 	}
 	if server.Transport != config.Stdio || !box.On(server.Project) {
-		return nil, errors.New("it does not run in a sandbox, so toolcell does not choose its packages; to try it in one: toolcell servers sandbox " + text.ShellWord(name))
+		return nil, errors.New("it does not run in a sandbox, so toolcell does not choose its packages; to try it in one: toolcell servers sandbox " + text.ShellWord(server.Name))
 	}
 	if err := l.rights.Allowed(server, box); err != nil {
 		return nil, err
@@ -133,17 +135,10 @@ func (row *updatedServer) describe() string {
 	return b.String()
 }
 
-// findServer finds a server by its name.
-func findServer(all config.Config, name string) (config.Server, error) {
-	for _, s := range all.Servers {
-		if s.Name == name {
-			return s, nil
-		}
-	}
-	for _, p := range all.Problems {
-		if p.Server == name && name != "" {
-			return config.Server{}, fmt.Errorf("it cannot be used: %s", p.Reason)
-		}
-	}
-	return config.Server{}, errors.New("there is no such server; toolcell servers list shows the servers")
+// findServer finds a server by its name or its alias, as all commands do.
+func findServer(all config.Config, nameOrAlias string) (config.Server, error) {
+	p := mcpproxy.New(all, mcpproxy.Options{})
+	defer p.Close()
+	server, err := p.Lookup(nameOrAlias)
+	return server, forShell(err)
 }

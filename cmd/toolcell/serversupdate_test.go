@@ -53,15 +53,21 @@ func TestOnlyServersInSandboxesAreUpdated(t *testing.T) {
 	o, _ := newOptions(t)
 	l := newServerLauncher(o.Settings, policy.Parse(nil, "policy.toml"), nil)
 	all := config.Config{
-		Servers:  []config.Server{{Name: "remote", Transport: config.HTTP, URL: "https://x.example"}},
+		Servers:  []config.Server{{Name: "re mote", Alias: "re_mote", Transport: config.HTTP, URL: "https://x.example"}},
 		Problems: []config.Problem{{Server: "broken", Reason: "its command is empty"}},
 	}
-	for name, want := range map[string]string{"nope": "there is no such server", "": "there is no such server", "broken": "its command is empty"} {
+	for name, want := range map[string]string{"remote": `there is no server "remote"; did you mean "re mote"?`, "": "there is no server", "broken": "its command is empty"} {
 		if _, err := findServer(all, name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := l.update(t.Context(), all, "remote"); err == nil || !strings.Contains(err.Error(), "does not run in a sandbox") {
-		t.Error(err)
+	for _, name := range []string{"re mote", "re_mote"} {
+		server, err := findServer(all, name)
+		if err != nil || server.Name != "re mote" {
+			t.Fatalf("%q: %+v, %v", name, server, err)
+		}
+		if _, err := l.update(t.Context(), server); err == nil || !strings.Contains(err.Error(), "does not run in a sandbox") || !strings.HasSuffix(err.Error(), "servers sandbox 're mote'") {
+			t.Error(err)
+		}
 	}
 }
