@@ -2,6 +2,7 @@ package sandboxed
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -23,6 +24,8 @@ import (
 // and what its sandbox refused can tell. A person reads it before it counts.
 type Proposal struct {
 	Server  string
+	OnHost  string          // why the server has to stay on the host; "" if it need not
+	Unread  error           // why no sandbox can run its command, which may be changed
 	Mounts  []string        // folders and files of the host, to be read
 	Network []string        // in the form of the policy
 	Secrets []policy.Secret // a Host is the one that may get the value, "" if it is not known
@@ -36,10 +39,7 @@ func Propose(s config.Server, refused []string) Proposal {
 	home, _ := os.UserHomeDir()
 	p.addCommand(s, home)
 	for _, word := range s.Args {
-		if _, value, ok := strings.Cut(word, "="); ok && strings.HasPrefix(word, "-") {
-			word = value
-		}
-		p.addWord(word, home)
+		p.addArgument(word, home)
 	}
 	var tokens []string
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
@@ -69,9 +69,19 @@ func Propose(s config.Server, refused []string) Proposal {
 // ofImages are folders that an image has itself.
 var ofImages = []string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"}
 
-// addCommand adds a program of the host that is run as it is, and is in no folder that an image has, too.
+// addCommand adds a program of the host that is run as it is, and is in no folder that an image has, too; or
+// notes why no sandbox can run the command.
 func (p *Proposal) addCommand(s config.Server, home string) {
 	line, err := commandline.Parse(s.Command, s.Args)
+	if forHost, ok := errors.AsType[*commandline.HostError](err); ok {
+		p.OnHost = forHost.Why()
+		return
+	}
+	if p.Unread = err; err == nil && isShellLine(s) {
+		if fetches := fetching().FindString(s.Args[1]); fetches != "" {
+			p.note("its command is a line of a shell: write %s as the command itself, so that toolcell fetches the packages and they stay the same", fetches)
+		}
+	}
 	if err == nil && line.Kind == commandline.Command && filepath.IsAbs(s.Command) &&
 		!slices.ContainsFunc(ofImages, func(dir string) bool {
 			return strings.HasPrefix(s.Command, dir) && !strings.HasPrefix(s.Command, "/usr/local/")
@@ -80,11 +90,46 @@ func (p *Proposal) addCommand(s config.Server, home string) {
 	}
 }
 
+// isShellLine reports whether the command of an entry is a line of a shell.
+func isShellLine(s config.Server) bool {
+	shells := []string{"sh", "bash", "dash", "zsh", "ash"}
+	return slices.Contains(shells, filepath.Base(s.Command)) && len(s.Args) > 1 && (s.Args[0] == "-c" || s.Args[0] == "-lc")
+}
+
+// fetching finds a command in a line of a shell that fetches packages.
+var fetching = text.Pattern(`\b(?:npx|bunx|uvx|pipx)\b`)
+
+// NoteMissing notes that the sandbox has no program of this name, if the proposal does not show it.
+func (p *Proposal) NoteMissing(program string) {
+	if !slices.Contains(p.Mounts, program) {
+		p.note("its sandbox has no program %s: name an image that has it, as in image = \"NAME\", or show its folder in mounts and write its whole path as the command", program)
+	}
+}
+
 // secretName matches the names that variables with secrets usually have.
 var secretName = regexp.MustCompile(`(?i)(^|_)(token|key|secret|password|passwd|pat|credentials?|auth|dsn)s?(_|$)`)
 
+// addArgument adds what an argument names: the value of an option, or the words of a line of a shell.
+func (p *Proposal) addArgument(arg, home string) {
+	if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+		arg = value
+	}
+	if words := strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>", r) }); len(words) > 1 {
+		if _, err := os.Stat(arg); err != nil { // it is no path with a space
+			for _, word := range words {
+				p.addWord(strings.Trim(word, `"'`), home)
+			}
+			return
+		}
+	}
+	p.addWord(arg, home)
+}
+
 // addWord adds what a word names: an address, or something of the host's that is there.
 func (p *Proposal) addWord(word, home string) {
+	if ofSandbox().MatchString(word) || p.noteHost(word) {
+		return
+	}
 	if strings.Contains(word, "://") {
 		p.addAddress(word)
 		return
@@ -97,16 +142,34 @@ func (p *Proposal) addWord(word, home string) {
 	}
 }
 
-// onHost are files by which a server uses what a sandbox cannot give it.
-var onHost = []string{"docker.sock", "podman.sock", "containerd.sock", "/run/dbus", "/var/run/dbus", "/dev/", "keyring"}
+// onHost are names of what a sandbox cannot give a server, with what each is.
+var onHost = []struct {
+	name func() *regexp.Regexp
+	why  string
+}{
+	{text.Pattern(`(docker|podman|containerd|crio)\.sock`), "what can use the socket of a container service has all rights on the host"},
+	{text.Pattern(`/run/dbus|^unix:(path|abstract)=|/run/user/[0-9]+/bus$`), "it is D-Bus, by which a server can use other programs of your session or system"},
+	{text.Pattern(`keyring|[Kk]eychain|/run/user/[0-9]+/gnupg`), "it is a keychain, of which a sandbox cannot show one key alone"},
+	{text.Pattern(`^/dev/`), "it is a device, such as one on USB, and a sandbox has none of this host's"},
+}
+
+// ofSandbox are files in /dev that a sandbox has itself.
+var ofSandbox = text.Pattern(`^/dev/(null|zero|full|random|urandom|tty|stdin|stdout|stderr|fd|shm|pts)(/|$)`)
+
+// noteHost reports whether a word names something for which a server has to stay on the host, and notes why.
+func (p *Proposal) noteHost(word string) bool {
+	for _, part := range onHost {
+		if part.name().MatchString(word) {
+			p.OnHost = text.Printable("it names "+word, 200) + ": " + part.why
+			return true
+		}
+	}
+	return false
+}
 
 // addFolder adds a folder or file of the host.
 func (p *Proposal) addFolder(at, home string) {
 	at = filepath.Clean(at)
-	if i := slices.IndexFunc(onHost, func(part string) bool { return strings.Contains(at, part) }); i >= 0 {
-		p.note("%s is for a server on the host alone: leave sandbox = \"off\" for it", at)
-		return
-	}
 	info, err := os.Stat(at)
 	switch {
 	case err != nil:
@@ -184,8 +247,14 @@ func (p *Proposal) note(format string, args ...any) {
 }
 
 // Section writes the proposal as it would stand in policy.toml, together with what the server's section
-// gives already: box is what the policy says now.
+// gives already: box is what the policy says now. It is empty if the server's command has to be changed first.
 func (p Proposal) Section(box *policy.Sandbox) string {
+	switch {
+	case p.OnHost != "":
+		return fmt.Sprintf("# %s\n%s", p.OnHost, box.SectionOff())
+	case p.Unread != nil:
+		return ""
+	}
 	section, wrong := box.SectionWith(p.Mounts, p.Network, p.Secrets)
 	for _, err := range wrong {
 		p.note("left out: %v", err)

@@ -111,9 +111,7 @@ func TestProposalsShowNoMoreThanIsNeeded(t *testing.T) {
 		"/":                              "too much to show",
 		home:                             "too much to show",
 		home + "/.":                      "too much to show",
-		"/var/run/docker.sock":           "on the host alone",
-		"unix:///run/docker.sock":        "",
-		"/dev/null":                      "on the host alone",
+		"/dev/null":                      "",
 		"http://localhost:8080":          "private",
 		"postgres://127.0.0.1:5432/mine": "private",
 	} {
@@ -121,5 +119,67 @@ func TestProposalsShowNoMoreThanIsNeeded(t *testing.T) {
 		if len(p.Mounts) > 0 || want != "" && !strings.Contains(strings.Join(p.Notes, "\n"), want) || !strings.HasSuffix(p.Section(sectionOf(t, "")), "\n") {
 			t.Errorf("%s: %+v", word, p)
 		}
+	}
+}
+
+// TestServersThatNeedTheHostAreNotProposedForASandbox, with the reason, in a section that says so.
+func TestServersThatNeedTheHostAreNotProposedForASandbox(t *testing.T) {
+	for name, tt := range map[string]struct {
+		server config.Server
+		why    string
+	}{
+		"docker":                 {config.Server{Command: "docker", Args: []string{"run", "-i", "x"}, Env: map[string]string{"A_TOKEN": "x"}}, "docker starts a container on the host"},
+		"docker.sock":            {config.Server{Command: "x", Args: []string{"/var/run/docker.sock"}}, "it names /var/run/docker.sock: what can use the socket"},
+		"a variable":             {config.Server{Command: "x", Env: map[string]string{"DOCKER_HOST": "unix:///run/podman/podman.sock"}}, "podman.sock: what can use the socket"},
+		"the value of an option": {config.Server{Command: "x", Args: []string{"--device=/dev/ttyUSB0"}}, "it names /dev/ttyUSB0: it is a device"},
+		"D-Bus":                  {config.Server{Command: "x", Env: map[string]string{"DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/1000/bus"}}, "it is D-Bus"},
+		"a keychain":             {config.Server{Command: "x", Args: []string{"/home/me/.local/share/keyrings"}}, "it is a keychain"},
+		"a line of a shell":      {config.Server{Command: "bash", Args: []string{"-c", "exec x --socket '/run/docker.sock'"}}, "it names /run/docker.sock"},
+	} {
+		got := Propose(tt.server, nil).Section(sectionOf(t, "[servers.'a b']\nnetwork = ['example.com']\n"))
+		if !strings.HasPrefix(got, "# ") || !strings.Contains(got, tt.why) || !strings.HasSuffix(got, "\n[servers.\"a b\"]\nsandbox = \"off\"\n") || strings.Count(got, "\n") != 3 {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}
+
+// TestCommandsThatNoSandboxRunsHaveNoSection: they have to be changed first.
+func TestCommandsThatNoSandboxRunsHaveNoSection(t *testing.T) {
+	for _, s := range []config.Server{
+		{Name: "a b", Command: "npx", Args: []string{"-y", "github:user/repo"}},
+		{Name: "a b", Command: "uvx", Args: []string{"--from", "git+https://example.com/r", "x"}},
+	} {
+		if p := Propose(s, nil); p.Unread == nil || p.OnHost != "" || p.Section(sectionOf(t, "")) != "" {
+			t.Errorf("%v: %+v", s.Args, p)
+		}
+	}
+}
+
+// TestLinesOfAShellAreRead word by word, and what fetches packages in them is said.
+func TestLinesOfAShellAreRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b")
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plain := t.TempDir()
+	got := Propose(config.Server{Command: "bash", Args: []string{"-c", "cd '" + plain + "' && npx -y x"}}, nil)
+	if len(got.Mounts) != 1 || got.Mounts[0] != plain || !strings.Contains(strings.Join(got.Notes, "\n"), "write npx as the command itself") {
+		t.Errorf("%+v", got)
+	}
+	if got := Propose(config.Server{Command: "x", Args: []string{work}}, nil); len(got.Mounts) != 1 || got.Mounts[0] != work {
+		t.Errorf("a folder with a space in its name: %+v", got)
+	}
+}
+
+// TestMissingProgramsAreSaid unless the proposal shows them.
+func TestMissingProgramsAreSaid(t *testing.T) {
+	p := Propose(config.Server{Command: "deno"}, nil)
+	if p.NoteMissing("deno"); !strings.Contains(p.Section(sectionOf(t, "")), "# its sandbox has no program deno: name an image that has it") {
+		t.Errorf("%+v", p)
+	}
+	shown := Proposal{Mounts: []string{"/opt/server"}}
+	if shown.NoteMissing("/opt/server"); len(shown.Notes) > 0 {
+		t.Errorf("%+v", shown)
 	}
 }

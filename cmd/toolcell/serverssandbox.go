@@ -58,15 +58,17 @@ type triedServer struct {
 	Tools   int                `json:"tools"`
 	Millis  int64              `json:"ms"` // until its tools were known
 	Error   string             `json:"error,omitempty"`
+	OnHost  string             `json:"onHost,omitempty"` // why it has to stay on the host
 	Command *sandboxes.Meaning `json:"command,omitempty"`
 	Rights  []string           `json:"rights"` // that it had
 	Refused []refusedHost      `json:"refused"`
 	Stderr  []string           `json:"stderr"`
 	Home    string             `json:"home"`
 	Bytes   int64              `json:"homeBytes"`
-	File    string             `json:"file"` // that the section is for
-	Section string             `json:"section"`
+	File    string             `json:"file"`    // that the section is for
+	Section string             `json:"section"` // "" if no sandbox can run its command
 
+	launched bool // its command was started
 	has      bool // the policy has a section of it that gives it something
 	complete bool // and has all that Section has
 }
@@ -194,7 +196,15 @@ func (t *trial) addProposal(row *triedServer) {
 			}
 		}
 	}
-	row.Section, row.has = sandboxed.Propose(t.server, wanted).Section(t.says), t.says.Section != ""
+	proposal := sandboxed.Propose(t.server, wanted)
+	if slices.ContainsFunc(row.Stderr, func(line string) bool { return strings.HasPrefix(line, "toolcell: running "+t.server.Command+": ") }) {
+		proposal.NoteMissing(t.server.Command)
+	}
+	row.OnHost, row.Section, row.has, row.launched = proposal.OnHost, proposal.Section(t.says), t.says.Section != "", len(t.launched) > 0
+	if row.OnHost != "" {
+		row.complete = t.says.Mode == policy.SandboxOff
+		return
+	}
 	had, _ := t.says.SectionWith(nil, nil, nil)
 	row.complete = t.says.Mode == policy.SandboxOn && row.Section == had
 }
@@ -252,12 +262,30 @@ func (row *triedServer) print(s *console.Streams) {
 	for _, r := range row.Refused {
 		fmt.Fprintf(out, "refused: %s\n", console.OneLine(r.Host, 260))
 	}
-	fmt.Fprintf(out, "HOME: %s, in %s\n", text.Size(row.Bytes), console.Plain(row.Home))
+	if row.launched || row.Bytes > 0 {
+		fmt.Fprintf(out, "HOME: %s, in %s\n", text.Size(row.Bytes), console.Plain(row.Home))
+	}
 	if len(row.Stderr) > 0 {
 		fmt.Fprintf(out, "The end of what it wrote to stderr:\n  %s\n", console.PlainText(strings.Join(row.Stderr, "\n  ")))
 	}
-	file := console.Plain(row.File)
+	row.printSection(s)
+}
+
+// printSection prints the section that is proposed, or why there is none.
+func (row *triedServer) printSection(s *console.Streams) {
+	out, file := s.Stdout(), console.Plain(row.File)
+	if row.OnHost != "" {
+		fmt.Fprintf(out, "\nIt has to stay on the host, where it has all your rights: %s.\n", console.OneLine(row.OnHost, maxRemark))
+	}
 	switch {
+	case row.OnHost != "" && row.complete:
+		fmt.Fprintf(out, "The policy %s says so.\n", file)
+		return
+	case row.OnHost != "":
+		fmt.Fprintf(out, "This in %s keeps it there, if you trust it:\n", file)
+	case row.Section == "":
+		fmt.Fprintln(out, "\nNo section is proposed before its command is changed. Until then it runs only on the host, where it has all your rights.")
+		return
 	case row.complete:
 		fmt.Fprintf(out, "\nIts section in %s has all that is known to be needed.\n", file)
 		return

@@ -48,6 +48,28 @@ func TestTryShowsNothingOfAServersMaking(t *testing.T) {
 	}
 }
 
+// TestTrySaysWhatToDoWithTheSection, or why there is none.
+func TestTrySaysWhatToDoWithTheSection(t *testing.T) {
+	const off = "# why\n[servers.x]\nsandbox = \"off\"\n"
+	for name, tt := range map[string]struct {
+		row  triedServer
+		want string
+	}{
+		"new":                  {triedServer{Section: "[servers.x]\n"}, "\nA section for /p. Read it before you paste it:\n\n[servers.x]\n"},
+		"more keys":            {triedServer{Section: "[servers.x]\n", has: true}, "\nThese keys of its section in /p have been added to. Read them before you paste them:\n\n[servers.x]\n"},
+		"nothing new":          {triedServer{Section: "[servers.x]\n", complete: true}, "\nIts section in /p has all that is known to be needed.\n"},
+		"for the host":         {triedServer{OnHost: "why", Section: off}, "\nIt has to stay on the host, where it has all your rights: why.\nThis in /p keeps it there, if you trust it:\n\n" + off},
+		"for the host already": {triedServer{OnHost: "why", Section: off, complete: true}, "\nIt has to stay on the host, where it has all your rights: why.\nThe policy /p says so.\n"},
+		"not to be run":        {triedServer{}, "\nNo section is proposed before its command is changed. Until then it runs only on the host, where it has all your rights.\n"},
+	} {
+		o, printed := newOptions(t)
+		tt.row.File = "/p"
+		if tt.row.printSection(o.Streams); printed() != tt.want {
+			t.Errorf("%s:\n%s", name, printed())
+		}
+	}
+}
+
 // TestOnlyServersInSandboxesAreUpdated: the packages of others are chosen by their commands.
 func TestOnlyServersInSandboxesAreUpdated(t *testing.T) {
 	o, _ := newOptions(t)

@@ -11,6 +11,7 @@ package commandline
 
 import (
 	"path"
+	"slices"
 
 	"github.com/toolcell/toolcell/internal/requirement"
 	"github.com/toolcell/toolcell/internal/text"
@@ -93,16 +94,31 @@ func Parse(command string, args []string) (Line, error) {
 	return parseCommand(command, args)
 }
 
-// elsewhere are commands that cannot do in a sandbox what they are for, by why.
-var elsewhere = map[string]string{
-	"docker": "it starts a container on the host, which no sandbox may do", "podman": "it starts a container on the host, which no sandbox may do",
-	"pnpm": "only npx, npm exec and bunx are read", "pnpx": "only npx, npm exec and bunx are read", "yarn": "only npx, npm exec and bunx are read",
+// unread are commands that fetch code as npx does, but are not read.
+var unread = []string{"pnpm", "pnpx", "yarn"}
+
+// containers are commands that start a container.
+var containers = []string{"docker", "podman", "nerdctl", "docker-compose", "podman-compose"}
+
+// A HostError says that a command is for the host, whatever its arguments.
+type HostError struct{ program string }
+
+// Why says why that is so.
+func (e *HostError) Why() string {
+	return e.program + " starts a container on the host, and what may do that has all rights there"
+}
+
+func (e *HostError) Error() string {
+	return e.program + ` is not supported for a server in a sandbox: it starts a container on the host; set sandbox = "off" for the server`
 }
 
 func parseCommand(command string, args []string) (l Line, err error) {
 	name := path.Base(command)
-	if why := elsewhere[name]; why != "" {
-		return l, refusal{name, "", why}
+	switch {
+	case slices.Contains(containers, name):
+		return l, &HostError{name}
+	case slices.Contains(unread, name):
+		return l, refusal{name, "", "only npx, npm exec and bunx are read"}
 	}
 	return Line{Kind: Command, Program: command, Args: args}, nil
 }
@@ -128,5 +144,5 @@ func (r refusal) Error() string {
 	if r.why != "" {
 		s += ": " + r.why
 	}
-	return s + `; set sandbox = "off" for the server, give it an image that has its program, or change its command ` + without
+	return s + "; change its command " + without + `, make its program one of an image that you name, or set sandbox = "off" for the server`
 }

@@ -1,6 +1,7 @@
 package commandline_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -144,7 +145,7 @@ func TestCommandsOfRealServers(t *testing.T) {
 }
 
 func TestCommandsThatAreRefusedSayWhy(t *testing.T) {
-	const cure = `; set sandbox = "off" for the server, give it an image that has its program, or change its command to `
+	const cure = "; change its command to "
 	for line, want := range map[string]string{
 		"npx":                                  "npx is not supported for a server in a sandbox: it names no program",
 		"npx -y":                               "it names no program",
@@ -211,7 +212,6 @@ func TestCommandsThatAreRefusedSayWhy(t *testing.T) {
 		"pipx run https://x/a.py":              "it is an address",
 		"/home/u/.venv/bin/python -m server":   "/home/u/.venv/bin/python is not supported for a server in a sandbox: it is a Python with packages of its own",
 		"./venv/bin/python3 s.py":              "a Python with packages of its own",
-		"docker run -i --rm mcp/fetch":         "docker is not supported for a server in a sandbox: it starts a container",
 		"pnpm dlx a":                           "pnpm is not supported for a server in a sandbox: only npx",
 
 		"npx -p " + strings.Repeat("a -p ", 60) + "a b":  "it is there 61 times",
@@ -289,4 +289,15 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%d arguments of %d", len(l.Args), len(w)-1)
 		}
 	})
+}
+
+// TestContainersAreForTheHost: no change of the command lets a sandbox start one.
+func TestContainersAreForTheHost(t *testing.T) {
+	for _, line := range []string{"docker run -i --rm mcp/fetch", "/usr/bin/podman run x", "nerdctl run x"} {
+		_, err := parse(line)
+		host, ok := errors.AsType[*commandline.HostError](err)
+		if !ok || !strings.Contains(err.Error(), `; set sandbox = "off" for the server`) || strings.Contains(err.Error(), "change") || !strings.Contains(host.Why(), "has all rights there") {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
 }

@@ -61,6 +61,11 @@ func (s *Sandbox) SectionWith(mounts, network []string, secrets []Secret) (secti
 	return b.String(), wrong
 }
 
+// SectionOff writes the section of a server that is not to run in a sandbox.
+func (s *Sandbox) SectionOff() string {
+	return fmt.Sprintf("[%s]\nsandbox = %s\n", toml.Key{"servers", s.server}, toml.Quote(string(SandboxOff)))
+}
+
 // mountsWith are elements of the list mounts.
 func (s *Sandbox) mountsWith(sources []string) (all []string) {
 	for _, m := range s.Mounts {
