@@ -29,7 +29,7 @@ var examples = map[string][]string{
 	"toolcell servers call":      {"toolcell servers call github list_issues '{\"owner\": \"octo\", \"repo\": \"cat\"}'", "toolcell servers call time get_current_time timezone=UTC"},
 	"toolcell servers trust":     {"toolcell servers trust .mcp.json", "toolcell servers trust github"},
 	"toolcell servers untrust":   {"toolcell servers untrust .mcp.json", "toolcell servers untrust github"},
-	"toolcell servers sandbox":   {"toolcell servers sandbox github", "toolcell servers sandbox github --empty-home"},
+	"toolcell servers sandbox":   {"toolcell servers sandbox github --write", "toolcell servers sandbox github --empty-home"},
 	"toolcell servers update":    {"toolcell servers update github", "toolcell servers update --yes github time"},
 	"toolcell servers set":       {"toolcell servers set github token", "toolcell servers set github token <token.txt"},
 	"toolcell tools":             {"toolcell tools list", "toolcell tools export >user_tools.py"},

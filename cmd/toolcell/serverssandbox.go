@@ -15,6 +15,7 @@ import (
 	"github.com/toolcell/toolcell/bridge/sandboxed"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/console"
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/settings"
 	"github.com/toolcell/toolcell/internal/text"
 	"github.com/toolcell/toolcell/mcpproxy"
 	"github.com/toolcell/toolcell/mcpproxy/config"
@@ -26,7 +27,7 @@ import (
 
 type serversSandboxOptions struct {
 	Options
-	EmptyHome, Yes bool
+	EmptyHome, Yes, Write bool
 }
 
 func serversSandboxCommand(s *console.Streams) *cli.Command {
@@ -34,13 +35,19 @@ func serversSandboxCommand(s *console.Streams) *cli.Command {
 		Name: "sandbox", Usage: "try a server in a sandbox, and propose a section of the policy for it", ArgsUsage: "NAME",
 		Description: "The server is started in a sandbox, whatever the policy says, with what its section gives it and\n" +
 			"otherwise with nothing. You see whether it works, which hosts it was refused and what it wrote, and\n" +
-			"the section with which it may work. The policy is not changed.",
+			"the section with which it may work. The policy is not changed, unless you add --write and answer\n" +
+			"the question.",
 		Flags: flags(sandboxSettings, jsonFlag(),
+			&cli.BoolFlag{Name: "write", Usage: "ask on the terminal, and then add the section to the policy"},
 			&cli.BoolFlag{Name: "empty-home", Usage: "only remove all that the server keeps in its HOME in sandboxes"},
 			&cli.BoolFlag{Name: "yes", Usage: "remove it without a question"}),
 		Action: actionWith(s, func(c *cli.Context, o Options) error {
-			sandbox := serversSandboxOptions{o, c.Bool("empty-home"), c.Bool("yes")}
+			sandbox := serversSandboxOptions{o, c.Bool("empty-home"), c.Bool("yes"), c.Bool("write")}
 			switch {
+			case sandbox.Write && (sandbox.EmptyHome || sandbox.Yes):
+				return console.Usagef("--write asks, and goes with neither --empty-home nor --yes")
+			case sandbox.Write && (o.JSON || !console.Terminal(o.In) || !console.Terminal(o.Err)):
+				return console.Usagef("--write asks before it writes, which needs a terminal, and no --json")
 			case sandbox.EmptyHome:
 				return sandbox.emptyHome(c.Context)
 			case sandbox.Yes:
@@ -106,6 +113,9 @@ func (o serversSandboxOptions) try(ctx context.Context) (err error) {
 		err = console.PrintJSON(o.Streams, []*triedServer{row})
 	} else {
 		row.print(o.Streams)
+	}
+	if err == nil && o.Write {
+		err = o.write(ctx, row)
 	}
 	if err == nil && !row.Works {
 		err = &console.ExitError{Code: console.ExitFail} // it is shown why
@@ -295,6 +305,42 @@ func (row *triedServer) printSection(s *console.Streams) {
 		fmt.Fprintf(out, "\nA section for %s. Read it before you paste it:\n", file)
 	}
 	fmt.Fprintf(out, "\n%s", console.PlainText(row.Section))
+}
+
+// write adds the section that was printed to the policy, if the user wants that. Part of it is from a server,
+// so nothing may stand in it that was not shown.
+func (o serversSandboxOptions) write(ctx context.Context, row *triedServer) error {
+	if row.complete || row.Section == "" {
+		return nil // which was said
+	}
+	if console.PlainText(row.Section) != row.Section {
+		return errors.New("nothing was written: the section has characters that cannot be shown")
+	}
+	file := console.Plain(row.File)
+	if err := confirm(ctx, o.Options, fmt.Sprintf("Add this at the end of %s?", file), "nothing was written"); err != nil {
+		return err
+	}
+	err := settings.ChangeFile(ctx, row.File, func(path string, data []byte) ([]byte, error) { return withSection(path, data, row.Section) })
+	if err == nil {
+		fmt.Fprintf(o.Stdout(), "written: %s; the server has it from its next start on\n", file)
+	}
+	return err
+}
+
+// withSection returns a policy with one more section. A section of the server that is there already makes it
+// one that is not understood.
+func withSection(path string, data []byte, section string) ([]byte, error) {
+	if err := policy.Parse(data, path).Err(); err != nil {
+		return nil, err
+	}
+	after := section
+	if before := strings.TrimRight(string(data), "\n"); before != "" {
+		after = before + "\n\n" + section
+	}
+	if err := policy.Parse([]byte(after), path).Err(); err != nil {
+		return nil, fmt.Errorf("it may have a section of this server, which is not overwritten; add the keys there: %w", err)
+	}
+	return []byte(after), nil
 }
 
 // An emptiedHome is the row of servers sandbox --empty-home.

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/toolcell/toolcell/cmd/toolcell/internal/sandboxes"
+	"github.com/toolcell/toolcell/cmd/toolcell/internal/terminaltest"
 	"github.com/toolcell/toolcell/mcpproxy/config"
 	"github.com/toolcell/toolcell/mcpproxy/policy"
 )
@@ -45,6 +48,53 @@ func TestTryShowsNothingOfAServersMaking(t *testing.T) {
 	}
 	if strings.ContainsRune(got, 0x1b) || t.Failed() {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestSectionIsAddedIfTheUserWantsThat: what the file has stays, and a section of the server is not overwritten.
+func TestSectionIsAddedIfTheUserWantsThat(t *testing.T) {
+	const before, section = "# mine\n[default]\nsandbox = 'on' # why\n", "[servers.x]\nsandbox = \"on\"\n"
+	for name, tt := range map[string]struct {
+		has, typed string
+		row        triedServer
+		want       string // in the file
+		said       string // in the error
+	}{
+		"yes":              {before, "y\n", triedServer{Section: section}, before + "\n" + section, ""},
+		"no file":          {"", "y\n", triedServer{Section: section}, section, ""},
+		"no last newline":  {"[default]", "y\n", triedServer{Section: section}, "[default]\n\n" + section, ""},
+		"no":               {before, "n\n", triedServer{Section: section}, before, "nothing was written"},
+		"a section":        {before + section, "y\n", triedServer{Section: section}, before + section, "may have a section of this server, which is not overwritten"},
+		"a mistake":        {"[defaul]\n", "y\n", triedServer{Section: section}, "[defaul]\n", "defaul"},
+		"nothing to add":   {before, "y\n", triedServer{Section: section, complete: true}, before, ""},
+		"no proposal":      {before, "y\n", triedServer{}, before, ""},
+		"what is not seen": {before, "y\n", triedServer{Section: "# \u202e\n" + section}, before, "cannot be shown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, _ := newOptions(t)
+			ours, theirs := terminaltest.Open(t, 80)
+			o.In, o.Err = theirs, theirs
+			if _, err := ours.WriteString(tt.typed); err != nil {
+				t.Fatal(err)
+			}
+			tt.row.Server, tt.row.File = "x", filepath.Join(t.TempDir(), "policy.toml")
+			if tt.has != "" {
+				if err := os.WriteFile(tt.row.File, []byte(tt.has), 0o640); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := serversSandboxOptions{Options: o, Write: true}.write(t.Context(), &tt.row)
+			if (err == nil) != (tt.said == "") || err != nil && !strings.Contains(err.Error(), tt.said) {
+				t.Errorf("%v, want %q", err, tt.said)
+			}
+			got, err := os.ReadFile(tt.row.File)
+			if string(got) != tt.want || err != nil {
+				t.Errorf("the file has %q, %v\nwant %q", got, err, tt.want)
+			}
+			if info, err := os.Stat(tt.row.File); tt.has != "" && (err != nil || info.Mode().Perm() != 0o640) {
+				t.Errorf("its mode is %v, %v", info.Mode(), err)
+			}
+		})
 	}
 }
 

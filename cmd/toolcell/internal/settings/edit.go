@@ -145,13 +145,18 @@ func written(k Setting, values []string) (text string, value json.RawMessage, er
 	return text, value, err
 }
 
-// changeUserFile replaces the text of the user's file. A link in its place stays, and what it leads
-// to is replaced. Only one process does so at a time, so that no change is lost.
+// changeUserFile is ChangeFile for the user's file of settings.
 func changeUserFile(ctx context.Context, change func(path string, data []byte) ([]byte, error)) error {
 	path := UserFile()
 	if path == "" {
 		return console.Invalidf("there is no HOME, and so no folder for config.toml; set HOME, or XDG_CONFIG_HOME")
 	}
+	return ChangeFile(ctx, path, change)
+}
+
+// ChangeFile replaces the text of a TOML file of the user's, or makes the file. A link in its place stays, and what
+// it leads to is replaced. Only one process does so at a time, so that no change is lost.
+func ChangeFile(ctx context.Context, path string, change func(path string, data []byte) ([]byte, error)) error {
 	name := FromHome(path)
 	failed := func(err error) error { return fmt.Errorf("changing %s: %s", name, state.Reason(err)) }
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
