@@ -42,9 +42,10 @@ func (in *launch) install(ctx context.Context, p *Prepared) (*homes.Installed, e
 	if p.Install == nil {
 		return nil, nil
 	}
-	done, err := in.homes.EnsureInstalled(ctx, in.server.Name, p.Install.ID, func(ctx context.Context, home homes.Home, watch watchFunc) error {
+	limit := homes.Limit{Bytes: in.maxInstalled, Every: in.homeEvery}
+	done, err := in.homes.EnsureInstalled(ctx, in.server.Name, p.Install.ID, limit, func(ctx context.Context, home homes.Home) error {
 		in.o.Log.Info("running install scripts of a server's packages", "server", in.server.Name)
-		return in.runInstall(ctx, p, home, watch)
+		return in.runInstall(ctx, p, home)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("running the install scripts of %s: %w", p.Install.Of, err)
@@ -53,11 +54,9 @@ func (in *launch) install(ctx context.Context, p *Prepared) (*homes.Installed, e
 	return done, nil
 }
 
-type watchFunc = func(ctx context.Context, limit int64, every time.Duration) (homes.Use, error)
-
 // runInstall runs the command to its end.
-func (in *launch) runInstall(ctx context.Context, prepared *Prepared, home homes.Home, watch watchFunc) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, maxInstallTime, fmt.Errorf("they took longer than %s", text.Duration(maxInstallTime)))
+func (in *launch) runInstall(ctx context.Context, prepared *Prepared, home homes.Home) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, in.maxInstallTime, fmt.Errorf("they took longer than %s", text.Duration(in.maxInstallTime)))
 	defer cancel()
 	p := oci.Process{
 		Root: prepared.Root, Binds: slices.Concat(prepared.Binds, prepared.Install.Binds), Args: prepared.Install.Args,
@@ -84,7 +83,6 @@ func (in *launch) runInstall(ctx context.Context, prepared *Prepared, home homes
 	if err := in.begin(c, p); err != nil {
 		return err
 	}
-	go endIfTooLarge(c, watch)
 	c.Await()
 	return in.installed(c, said(), began)
 }
@@ -104,26 +102,9 @@ func (in *launch) prepareInstallNetwork(c *child, p *oci.Process) (variables map
 	return c.access.Variables(), in.bindRoots(c, p)
 }
 
-// endIfTooLarge ends scripts that fill the disk.
-func endIfTooLarge(c *child, watch watchFunc) {
-	defer contain.Recover("watching the size of an installation", c.kill)
-	use, err := watch(c.life, maxInstalled, homeEvery)
-	switch {
-	case c.life.Err() != nil:
-	case err != nil:
-		c.kill(limitError("were ended, since what they had written could not be measured: " + text.Printable(err.Error(), 300)))
-	default:
-		c.kill(limitError(fmt.Sprintf("wrote more than %s (%s), and were ended", text.Size(maxInstalled), text.Size(use.Bytes))))
-	}
-}
-
 // installed says how scripts have ended.
 func (in *launch) installed(c *child, said string, began time.Time) error {
-	why := context.Cause(c.life)
-	over, limited := errors.AsType[limitError](why)
-	switch {
-	case limited:
-		return errors.New("they " + over.Error())
+	switch why := context.Cause(c.life); {
 	case why != nil:
 		return why
 	case c.err == nil && c.exit.Code == 0 && c.exit.Signal == 0 && !c.exit.OOM:
@@ -148,16 +129,17 @@ func captureTail(p *oci.Process) (last func() string, err error) {
 	}
 	p.Stderr = theirs
 	tail := make(chan string, 1)
+	kept, n := make([]byte, 2*maxTail), 0
 	go func() {
-		var kept []byte
-		defer func() { tail <- string(kept) }()
+		defer func() { tail <- string(kept[max(0, n-maxTail):n]) }()
 		defer contain.Recover("reading the output of an installation", nil)
 		defer ours.Close()
-		buffer := make([]byte, maxTail)
 		for {
-			n, err := ours.Read(buffer)
-			kept = append(kept, buffer[:n]...)
-			kept = kept[max(0, len(kept)-maxTail):]
+			if n == len(kept) {
+				n = copy(kept, kept[maxTail:])
+			}
+			more, err := ours.Read(kept[n:])
+			n += more
 			if err != nil {
 				return
 			}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -165,5 +166,71 @@ func TestServersStartedAtOnceInstallOnce(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(l.homes); err != nil || len(entries) != 3 { // with HOME and the lock
 		t.Errorf("there are %v, %v", entries, err)
+	}
+}
+
+// TestInstallScriptsAreBounded in time, and in what they write, however they write it.
+func TestInstallScriptsAreBounded(t *testing.T) {
+	l := newLab(t)
+	l.homeEvery, l.maxInstalled, l.maxInstallTime = 10*time.Millisecond, 1<<20, 10*time.Minute
+	const tooMuch = "running the install scripts of a package: more than 1 MiB was written ("
+	for name, script := range map[string]string{
+		"one file":     "exec cat /dev/zero > x",
+		"many files":   "i=0; while :; do i=$((i+1)); echo x > $i; done",
+		"deep folders": "exec python3 -c 'import os\nwhile True: os.mkdir(\"d\"); os.chdir(\"d\")'",
+	} {
+		l.installs(name, script)
+		if got := l.fails(t, "install = []"); !strings.HasPrefix(got, "it cannot run in its sandbox: "+tooMuch) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	l.homeEvery = time.Hour // none is watched while it writes
+	l.installs("quickly", "head -c 2000000 /dev/zero > x")
+	if got := l.fails(t, "install = []"); !strings.Contains(got, tooMuch) {
+		t.Errorf("between two looks: %s", got)
+	}
+	l.maxInstallTime = 300 * time.Millisecond
+	l.installs("forever", "trap '' TERM INT HUP; while :; do sleep 1; done")
+	if got := l.fails(t, "install = []"); !strings.HasSuffix(got, "running the install scripts of a package: they took longer than 300ms") {
+		t.Errorf("without end: %s", got)
+	}
+	if left, err := filepath.Glob(l.homes + "/*+*"); err != nil || len(left) > 0 {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
+
+// TestInstallScriptsLeaveNoProcess: a daemon ends with them, also one that keeps their output open.
+func TestInstallScriptsLeaveNoProcess(t *testing.T) {
+	l := newLab(t)
+	l.installs("1", `python3 -c 'import os, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+open("begun", "w").close()
+while True: open("beat", "w").write(str(time.monotonic_ns())); time.sleep(0.001)'
+until test -s beat; do sleep 0.01; done`)
+	const same = "cd " + installTarget + `; a=$(cat beat); sleep 0.2; test -e begun && test "$a" = "$(cat beat)" && echo at rest`
+	if out, how := l.ends(t, shell(same), boxOf(t, "install = []")); out != "at rest\n" {
+		t.Errorf("%s\n%s", how, out)
+	}
+}
+
+// TestInstallScriptsThatFlood take no memory with what they write, and have an error of a few lines.
+func TestInstallScriptsThatFlood(t *testing.T) {
+	l := newLab(t)
+	l.installs("one line", "head -c 200000000 /dev/zero | tr '\\0' x | tee /dev/stdout >&2; exit 9")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := l.fails(t, "install = []")
+	runtime.ReadMemStats(&after)
+	if !strings.Contains(got, "exit status 9; xxxx") || len(got) > 1000 {
+		t.Errorf("%d bytes: %.2000s", len(got), got)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 50<<20 {
+		t.Errorf("reading it took %d bytes", took)
+	}
+	l.installs("many lines", "yes flood | head -c 600000 >&2; exit 9")
+	if got := l.fails(t, "install = []"); !strings.HasSuffix(got, "exit status 9"+strings.Repeat("; flood", maxTailLines)) {
+		t.Errorf("many lines: %.2000s", got)
 	}
 }

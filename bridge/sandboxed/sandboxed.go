@@ -33,6 +33,9 @@ type Launcher struct {
 	o         Options
 	maxHome   int64 // bytes of a server's HOME
 	homeEvery time.Duration
+
+	maxInstalled   int64 // bytes that install scripts may leave
+	maxInstallTime time.Duration
 }
 
 // Options set up a Launcher. All of them have to be there.
@@ -73,7 +76,7 @@ type Prepared struct {
 }
 
 // New returns a Launcher.
-func New(o Options) *Launcher { return &Launcher{o, maxHome, homeEvery} }
+func New(o Options) *Launcher { return &Launcher{o, maxHome, homeEvery, maxInstalled, maxInstallTime} }
 
 // A launch is a server on its way into its sandbox.
 type launch struct {

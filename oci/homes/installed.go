@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/toolcell/toolcell/internal/contain"
 	"github.com/toolcell/toolcell/internal/state"
+	"github.com/toolcell/toolcell/internal/text"
 )
 
 // installedMark is between the folder of a server and the digest of what is installed. No FolderOf
@@ -45,17 +48,23 @@ func (i *Installed) Release() {
 	}
 }
 
-// An Installer fills a new folder, as its HOME, and may use watch to learn that it takes more than a
-// limit: see Watch.
-type Installer func(ctx context.Context, home Home, watch func(ctx context.Context, limit int64, every time.Duration) (Use, error)) error
+// An Installer fills a new folder, as its HOME. Its ctx ends when the folder takes too much.
+type Installer func(ctx context.Context, home Home) error
+
+// A Limit is what a folder may take, and how often it is looked at while it is filled.
+type Limit struct {
+	Bytes int64
+	Every time.Duration
+}
 
 // EnsureInstalled returns the folder with what is installed for a server, which what names with all
-// that it depends on. If it is not there, install fills it; when that fails, or this process is killed
-// meanwhile, nothing is there. Concurrent calls, also of other processes, wait for the one that
-// installs. Once it is complete, what else was installed for the server and is in no use is removed.
+// that it depends on. If it is not there, install fills it; when that fails or takes more than the
+// limit, or this process is killed meanwhile, nothing is there. Concurrent calls, also of other
+// processes, wait for the one that installs. Once it is complete, what else was installed for the server
+// and is in no use is removed.
 //
 // What is in the folder is hostile, as in that of a server.
-func (s *Store) EnsureInstalled(ctx context.Context, server, what string, install Installer) (*Installed, error) {
+func (s *Store) EnsureInstalled(ctx context.Context, server, what string, limit Limit, install Installer) (*Installed, error) {
 	sum := sha256.Sum256([]byte(what))
 	of := record{Name: server, Installed: hex.EncodeToString(sum[:])}
 	for range maxInstalls {
@@ -63,7 +72,7 @@ func (s *Store) EnsureInstalled(ctx context.Context, server, what string, instal
 		if in != nil || err != nil {
 			return in, err
 		}
-		if err := s.install(ctx, of, install); err != nil {
+		if err := s.install(ctx, of, limit, install); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +106,7 @@ func (s *Store) isComplete(e entry) bool {
 }
 
 // install makes a folder and has it filled, unless another process has done so meanwhile.
-func (s *Store) install(ctx context.Context, of record, install Installer) (err error) {
+func (s *Store) install(ctx context.Context, of record, limit Limit, install Installer) (err error) {
 	folder := of.folder()
 	held, err := s.hold(ctx, folder, state.Exclusive)
 	if err != nil {
@@ -111,10 +120,7 @@ func (s *Store) install(ctx context.Context, of record, install Installer) (err 
 	if err != nil {
 		return fmt.Errorf("making a folder to install in for %q: %w", of.Name, err)
 	}
-	err = install(ctx, home, func(ctx context.Context, limit int64, every time.Duration) (Use, error) {
-		return s.watch(ctx, of, limit, every)
-	})
-	if err != nil {
+	if err := s.fill(ctx, of, home, limit, install); err != nil {
 		return errors.Join(err, s.underLock(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.remove(ctx, folder) }))
 	}
 	return s.underLock(ctx, func(ctx context.Context) error {
@@ -129,6 +135,34 @@ func (s *Store) install(ctx context.Context, of record, install Installer) (err 
 		s.removeOthers(ctx, folder)
 		return nil
 	})
+}
+
+// fill has a folder filled, and ends that when it takes more than the limit. What has grown too fast to
+// be seen is refused at the end.
+func (s *Store) fill(ctx context.Context, of record, home Home, limit Limit, install Installer) error {
+	life, end := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer end(nil)
+	watch.Go(func() {
+		defer contain.Recover("watching the size of an installation", end)
+		use, err := s.watch(life, of, limit.Bytes, limit.Every)
+		if life.Err() == nil {
+			end(limit.check(use, err))
+		}
+	})
+	if err := install(life, home); err != nil {
+		return err
+	}
+	return limit.check(s.size(ctx, of, limit.Bytes))
+}
+
+// check returns an error if a folder takes more than the limit, or could not be measured.
+func (l Limit) check(use Use, err error) error {
+	if err == nil && (use.More || use.Bytes > l.Bytes) {
+		return fmt.Errorf("more than %s was written (%s)", text.Size(l.Bytes), text.Size(use.Bytes))
+	}
+	return err
 }
 
 // startOver removes what an installation left that did not end, and makes the folder anew.

@@ -14,11 +14,11 @@ import (
 	"github.com/toolcell/toolcell/oci/host"
 )
 
-type sizeWatch = func(context.Context, int64, time.Duration) (Use, error)
+var ample = Limit{1 << 30, time.Minute}
 
 // mark counts installations. Each has to find an empty folder.
 func mark(t *testing.T, count *atomic.Int32) Installer {
-	return func(_ context.Context, h Home, _ sizeWatch) error {
+	return func(_ context.Context, h Home) error {
 		count.Add(1)
 		if _, err := os.Lstat(filepath.Join(h.Dir, "left")); err == nil {
 			t.Error("it has what another installation left")
@@ -27,14 +27,14 @@ func mark(t *testing.T, count *atomic.Int32) Installer {
 	}
 }
 
-func never(context.Context, Home, sizeWatch) error { return errors.New("it is installed again") }
+func never(context.Context, Home) error { return errors.New("it is installed again") }
 
 // TestInstalledOnce, by however many at once, and again only after it has failed or for something else.
 func TestInstalledOnce(t *testing.T) {
 	onHosts(t, func(t *testing.T, h host.Host) {
 		s := open(t, h)
 		why := errors.New("a script failed")
-		fail := func(_ context.Context, h Home, _ sizeWatch) error {
+		fail := func(_ context.Context, h Home) error {
 			if s.single() || os.Geteuid() == 0 {
 				if err := os.WriteFile(filepath.Join(h.Dir, "left"), nil, 0o600); err != nil {
 					t.Error(err)
@@ -42,7 +42,7 @@ func TestInstalledOnce(t *testing.T) {
 			}
 			return why
 		}
-		if _, err := s.EnsureInstalled(t.Context(), "a", "1", fail); !errors.Is(err, why) {
+		if _, err := s.EnsureInstalled(t.Context(), "a", "1", ample, fail); !errors.Is(err, why) {
 			t.Fatal(err)
 		}
 		if left, err := filepath.Glob(s.dir + "/*+*"); len(left) > 0 || err != nil {
@@ -52,7 +52,7 @@ func TestInstalledOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				in, err := Open(s.dir, h).EnsureInstalled(t.Context(), "a", "1", mark(t, &count))
+				in, err := Open(s.dir, h).EnsureInstalled(t.Context(), "a", "1", ample, mark(t, &count))
 				if err != nil {
 					t.Error(err)
 				}
@@ -64,7 +64,7 @@ func TestInstalledOnce(t *testing.T) {
 			t.Errorf("it was installed %d times", count.Load())
 		}
 		own := s.home(t, "a")
-		in, err := s.EnsureInstalled(t.Context(), "a", "1", never)
+		in, err := s.EnsureInstalled(t.Context(), "a", "1", ample, never)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestKilledInstallationStartsOver(t *testing.T) {
 		t.Fatalf("it counts as complete: %v, %v", in, err)
 	}
 	var count atomic.Int32
-	if err := s.install(t.Context(), of, mark(t, &count)); err != nil || count.Load() != 1 {
+	if err := s.install(t.Context(), of, ample, mark(t, &count)); err != nil || count.Load() != 1 {
 		t.Fatal(count.Load(), err)
 	}
 	in, err := s.installed(t.Context(), of)
@@ -129,7 +129,7 @@ func TestNewInstallationReplacesOldOnes(t *testing.T) {
 	s := open(t, oneID(h))
 	var count atomic.Int32
 	ensure := func(server, what string) *Installed {
-		in, err := Open(s.dir, s.host).EnsureInstalled(t.Context(), server, what, mark(t, &count))
+		in, err := Open(s.dir, s.host).EnsureInstalled(t.Context(), server, what, ample, mark(t, &count))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,11 +163,11 @@ func TestWaitingForAnInstallationEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, oneID(h))
-	_, err = s.EnsureInstalled(t.Context(), "a", "1", func(context.Context, Home, sizeWatch) error {
+	_, err = s.EnsureInstalled(t.Context(), "a", "1", ample, func(context.Context, Home) error {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("given up")
 		cancel(why)
-		if _, err := s.EnsureInstalled(ctx, "a", "1", never); !errors.Is(err, why) {
+		if _, err := s.EnsureInstalled(ctx, "a", "1", ample, never); !errors.Is(err, why) {
 			t.Errorf("the second one: %v", err)
 		}
 		return nil
