@@ -75,7 +75,7 @@ func collectChecks(ctx context.Context, o Options, log *slog.Logger) ([]doctor.C
 	if err != nil {
 		return nil, err
 	}
-	if err := conf.CheckMounts(); err != nil {
+	if err := checkMounts(conf); err != nil {
 		return nil, err
 	}
 	python, pythonErr := python.FindOnHost(ctx, "/")

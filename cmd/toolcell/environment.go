@@ -98,7 +98,7 @@ type environment struct {
 // openEnvironment opens one. Nothing is started or fetched yet. work makes what works on its images
 // in the background; nil if nothing does.
 func openEnvironment(s settings.Settings, log *slog.Logger, work func(settings.Settings) *background) (*environment, error) {
-	if err := s.CheckMounts(); err != nil {
+	if err := checkMounts(s); err != nil {
 		return nil, err
 	}
 	p, err := openParts(s, log)

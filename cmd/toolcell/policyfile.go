@@ -27,6 +27,12 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 	return policy.Load(file, named, log)
 }
 
+// checkMounts refuses folders that code must not see, also by links that servers could have made.
+func checkMounts(s settings.Settings) error {
+	quiet := slog.New(slog.DiscardHandler) // a policy that is wrong is said elsewhere
+	return s.CheckMounts(loadPolicy(s, quiet).NewEnforcer().WrittenMounts())
+}
+
 // A belowError leaves errors out of a log.
 type belowError struct{ slog.Handler }
 

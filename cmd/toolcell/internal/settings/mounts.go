@@ -35,7 +35,7 @@ func (s *Settings) readMounts(value string) error {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		m, err := parseMount(strings.TrimSpace(text))
+		m, named, err := parseMount(strings.TrimSpace(text))
 		missing, absent := errors.AsType[*absentMount](err)
 		if err == nil || absent {
 			err = clash(m, s.allMounts())
@@ -48,44 +48,46 @@ func (s *Settings) readMounts(value string) error {
 		default:
 			s.Mounts = append(s.Mounts, m)
 		}
+		s.sources = append(s.sources, named)
 	}
 	return nil
 }
 
-// parseMount reads SOURCE:TARGET, with :ro or :rw behind it. With an *absentMount it returns the mount, too.
-func parseMount(text string) (m spec.Mount, err error) {
+// parseMount reads SOURCE:TARGET, with :ro or :rw behind it. It returns the mount and, with its links, the
+// source; also with an *absentMount.
+func parseMount(text string) (m spec.Mount, source string, err error) {
 	parts := strings.Split(text, ":")
 	if len(parts) == 3 && (parts[2] == "ro" || parts[2] == "rw") {
 		m.Writable = parts[2] == "rw"
 		parts = parts[:2]
 	}
 	if len(parts) != 2 {
-		return m, fmt.Errorf("%q is not SOURCE:TARGET[:ro|:rw], such as /data:/data:ro (a path cannot contain : or ,)", text)
+		return m, "", fmt.Errorf("%q is not SOURCE:TARGET[:ro|:rw], such as /data:/data:ro (a path cannot contain : or ,)", text)
 	}
 	if !filepath.IsAbs(parts[1]) {
-		return m, fmt.Errorf("%q is relative: write an absolute path in the sandbox, such as /data", parts[1])
+		return m, "", fmt.Errorf("%q is relative: write an absolute path in the sandbox, such as /data", parts[1])
 	}
-	source, err := fullSource(parts[0])
+	source, err = fullSource(parts[0])
 	if err != nil {
-		return m, err
+		return m, "", err
 	}
 	m.Target = filepath.Clean(parts[1])
 	if strings.Contains(parts[1]+"/", "/../") {
-		return m, fmt.Errorf("the target %q has .. in it", parts[1])
+		return m, "", fmt.Errorf("the target %q has .. in it", parts[1])
 	}
 	if err := checkTarget(m.Target); err != nil {
-		return m, err
+		return m, "", err
 	}
 	// Symbolic links are resolved: only the real path counts.
 	m.Source = resolved(source)
 	info, err := os.Stat(source)
 	if err != nil {
-		return m, &absentMount{m, err}
+		return m, source, &absentMount{m, err}
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return m, fmt.Errorf("%q is neither a folder nor a file", source)
+		return m, "", fmt.Errorf("%q is neither a folder nor a file", source)
 	}
-	return m, nil
+	return m, source, nil
 }
 
 // fullSource returns the host's path that a source means: it is relative to the working
@@ -155,14 +157,34 @@ func clash(m spec.Mount, others []spec.Mount) error {
 
 // CheckMounts refuses folders that code must not see: the host's own folders,
 // the user's home as a whole, and where toolcell keeps its files and reads what
-// it allows.
-func (s Settings) CheckMounts() error {
+// it allows. It also refuses links in written, which are folders that servers may write
+// to, and in those that code may.
+func (s Settings) CheckMounts(written []string) error {
+	if err := s.checkLinks(written); err != nil {
+		return s.Refuse("mounts", err)
+	}
 	for _, m := range s.allMounts() {
 		if err := s.checkSource(m); err != nil {
 			return s.Refuse("mounts", err)
 		}
 		if s.Project == ProjectRead && (within(m.Target, project.Target) || within(project.Target, m.Target)) {
 			return console.Invalidf("settings --mounts (TOOLCELL_MOUNTS) and --project (TOOLCELL_PROJECT): both use %s; give --project=off, or mount %q elsewhere, such as at /data", project.Target, m.Source)
+		}
+	}
+	return nil
+}
+
+// checkLinks refuses sources whose links code or a server could have made.
+func (s Settings) checkLinks(written []string) error {
+	for _, m := range s.allMounts() {
+		if m.Writable {
+			written = append(slices.Clip(written), m.Source)
+		}
+	}
+	for _, source := range s.sources {
+		_, err := spec.FollowLinks(source, written)
+		if planted, ok := errors.AsType[*spec.PlantedLinkError](err); ok {
+			return fmt.Errorf("%q cannot be mounted: %w", source, planted)
 		}
 	}
 	return nil
@@ -192,6 +214,9 @@ func checkMountsInFile(value string) error {
 		return nil //nolint:nilerr // of another setting
 	}
 	if err := s.readMounts(value); err != nil {
+		return err
+	}
+	if err := s.checkLinks(nil); err != nil {
 		return err
 	}
 	for _, m := range s.allMounts() {

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ func TestSourcesOfMounts(t *testing.T) {
 		"~/notes":             home + "/notes",
 		work + "/src/../src/": work + "/src",
 	} {
-		m, err := parseMount(source + ":/data:rw")
+		m, _, err := parseMount(source + ":/data:rw")
 		if err != nil || m.Source != want || m.Target != "/data" || !m.Writable {
 			t.Errorf("%s: %+v, %v; want %s", source, m, err, want)
 		}
@@ -40,7 +41,7 @@ func TestSourcesOfMounts(t *testing.T) {
 		"~/no:/data":  home + "/no does not exist",
 		"~root:/data": work + "/src/~root does not exist",
 	} {
-		if _, err := parseMount(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := parseMount(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -81,7 +82,7 @@ func TestAbsentMountsAreNoMistake(t *testing.T) {
 	writeUserFile(t, "pids = 64\nmounts = ['~/there:/there', '~/disk/data:/data:rw']\n")
 	live, log := watched(t, "")
 	absent := live.Now()
-	if err := absent.CheckMounts(); err != nil || len(absent.Mounts) != 1 {
+	if err := absent.CheckMounts(nil); err != nil || len(absent.Mounts) != 1 {
 		t.Fatalf("%+v, %v", absent.Mounts, err)
 	}
 	wantError("a file", absent, "~/.config/toolcell/config.toml:2: mounts: "+disk+" does not exist", hint+"; to run without mounts: toolcell settings unset mounts")
@@ -117,9 +118,44 @@ func TestAbsentMountsAreChecked(t *testing.T) {
 	} {
 		s, err := readFlags("--mounts", mounts)
 		if err == nil {
-			err = s.CheckMounts()
+			err = s.CheckMounts(nil)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", mounts, err, want)
+		}
+	}
+}
+
+// TestMountsFollowNoLinksOfSandboxes: what code or a server may write to, it could put a link in, and choose
+// what the next start shows.
+func TestMountsFollowNoLinksOfSandboxes(t *testing.T) {
+	home := inHome(t)
+	in := func(name string) string { return filepath.Join(home, name) }
+	if err := errors.Join(
+		os.MkdirAll(in("open"), 0o755), os.MkdirAll(in("shared"), 0o755), os.MkdirAll(in("private/keys"), 0o755),
+		os.Symlink("../private/keys", in("open/planted")), os.Symlink(in("private"), in("shared/planted")),
+		os.Symlink(in("open/planted"), in("through")), os.Symlink("private", in("of the user")), os.Symlink("open", in("also open")),
+	); err != nil {
+		t.Fatal(err)
+	}
+	const planted = "is a link in a folder that a sandbox may write to"
+	for mounts, want := range map[string]string{
+		"~/open:/open:rw,~/open/planted:/data":           planted,
+		"~/open/planted:/data,~/open:/open:rw":           planted,
+		"~/also open:/open:rw,~/also open/planted:/data": planted,
+		"~/open:/open:rw,~/through:/data":                planted,
+		"~/open:/open:rw,~/open/planted/later:/data":     planted,
+		"~/shared/planted:/data":                         planted,
+		"~/shared/planted/keys:/data":                    planted,
+		"~/open/planted:/data":                           "", // code may not write there
+		"~/open:/open:rw,~/of the user:/data":            "",
+		"~/of the user/later:/data":                      "",
+	} {
+		s, err := readFlags("--mounts", mounts)
+		if err == nil {
+			err = s.CheckMounts([]string{in("shared"), in("missing")})
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "setting --mounts: ")) {
 			t.Errorf("%s: %v, want %s", mounts, err, want)
 		}
 	}

@@ -55,9 +55,10 @@ type Settings struct {
 	Proxy  mcpproxy.Options
 	Puller images.Puller
 
-	absent []*absentMount // besides Mounts
-	src    sources
-	values map[string]Value // of the settings that this command has
+	absent  []*absentMount // besides Mounts
+	sources []string       // of both, as they were named, with their links
+	src     sources
+	values  map[string]Value // of the settings that this command has
 }
 
 // Named reports whether the user chose a setting, by whatever means.
