@@ -72,7 +72,7 @@ type Options struct {
 	// Launch. It is asked at each start. Its error refuses this start, in its words: the next
 	// call asks again, without a pause.
 	Launch func(s config.Server) (stdio.Launcher, error)
-	// Sandboxed is called at each listing of the servers, and returns a function that reports
+	// Sandboxed is called at each listing of the servers and, for one that does not run, at a request; it returns a function that reports
 	// whether Launch would start a stdio server in a sandbox; without it, none is.
 	Sandboxed func() func(s config.Server) bool
 	// Refresh calls update with the servers there are now if they have changed since its last

@@ -145,7 +145,7 @@ func (p *Proxy) prepare(ctx context.Context, server string, w Want) (*Prepared, 
 	if err != nil {
 		return nil, err
 	}
-	prepared.facts = Facts{Server: u.described(), Entry: u.identity, Where: u.where(p.sandboxed()), Method: w.Method, Name: w.Name}
+	prepared.facts = Facts{Server: u.described(), Entry: u.identity, Where: u.where(p.isSandboxed), Method: w.Method, Name: w.Name}
 	if w.Method == CallTool {
 		prepared.facts.Name, prepared.facts.Tool = t.Name, u.trusted(t)
 	}

@@ -147,10 +147,8 @@ func (u *upstream) end(key string) {
 
 // start starts the server.
 func (u *upstream) start() (any, error) {
-	launch := u.launcher()
 	u.mu.Lock()
-	u.starting, u.since = true, time.Now()
-	u.place = whereOf(u.server, func(config.Server) bool { return launch != nil })
+	u.starting, u.since, u.place = true, time.Now(), ""
 	u.mu.Unlock()
 	var s *transport.Session
 	var found transport.Handshake
@@ -158,7 +156,8 @@ func (u *upstream) start() (any, error) {
 		info := u.record.Info()
 		d := *u.dialer
 		d.StartTimeout = cmp.Or(u.server.StartTimeout, u.proxy.timeouts.Load().start)
-		d.Launch = launch
+		d.Launch = u.launcher()
+		u.setPlace(whereOf(u.server, func(config.Server) bool { return d.Launch != nil }))
 		s, found, err = d.Dial(u.proxy.ctx, transport.Handshake{Legacy: info.Legacy, Transport: info.Transport}, u.proxy.elicitsNow())
 		return err
 	})

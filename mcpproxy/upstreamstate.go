@@ -40,7 +40,7 @@ type upstreamState struct {
 	mu       sync.Mutex
 	live     *transport.Session // nil when it does not run
 	starting bool
-	place    string    // where live runs, or what is starting
+	place    string    // where live runs, or what is starting; "" until that is known
 	since    time.Time // when it was last started
 	wrote    []string  // by the last session that has ended, beside its messages
 	calls    int       // in flight on live

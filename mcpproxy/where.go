@@ -35,7 +35,7 @@ func whereOf(s config.Server, sandboxed func(config.Server) bool) string {
 }
 
 // where returns where the server runs, or would if it were started now: one that runs stays where it is
-// until it ends, whatever sandboxed says by now.
+// until it ends, and sandboxed, which may read files, is not called then.
 func (u *upstream) where(sandboxed func(config.Server) bool) string {
 	u.mu.Lock()
 	place := ""
@@ -49,16 +49,26 @@ func (u *upstream) where(sandboxed func(config.Server) bool) string {
 	return whereOf(u.server, sandboxed)
 }
 
+// setPlace notes where the server is started.
+func (u *upstream) setPlace(where string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.place = where
+}
+
 // acquireFor is acquire for a request that was decided on. The server may have been started since in another
 // place: what a user has allowed of one in a sandbox does not go to one on the host.
 func (u *upstream) acquireFor(ctx context.Context, r request) (s *transport.Session, release func(), err error) {
 	s, release, err = u.acquire(ctx)
-	if err == nil && u.where(u.proxy.sandboxed()) != r.facts.Where {
+	if err == nil && u.where(u.proxy.isSandboxed) != r.facts.Where {
 		release()
 		return nil, nil, ErrChanged
 	}
 	return s, release, err
 }
+
+// isSandboxed reports whether a server would start in a sandbox now.
+func (p *Proxy) isSandboxed(s config.Server) bool { return p.sandboxed()(s) }
 
 // sandboxed returns the function of Options.Sandboxed.
 func (p *Proxy) sandboxed() func(config.Server) bool {

@@ -31,7 +31,7 @@ func TestOnlyUnusualPlacesAreTold(t *testing.T) {
 // TestWhatIsAllowedOfASandboxStaysThere: a request that was decided on while the server was in a sandbox
 // is not sent to it on the host, and what was allowed of one is not allowed of the other.
 func TestWhatIsAllowedOfASandboxStaysThere(t *testing.T) {
-	boxed := false
+	boxed, asked := false, 0
 	p := proxyFor(t, Options{
 		Launch: func(config.Server) (stdio.Launcher, error) {
 			if boxed {
@@ -39,7 +39,7 @@ func TestWhatIsAllowedOfASandboxStaysThere(t *testing.T) {
 			}
 			return nil, nil
 		},
-		Sandboxed: func() func(config.Server) bool { return func(config.Server) bool { return boxed } },
+		Sandboxed: func() func(config.Server) bool { asked++; return func(config.Server) bool { return boxed } },
 	}, fake(t))
 	prepare := func() *Prepared {
 		t.Helper()
@@ -70,7 +70,11 @@ func TestWhatIsAllowedOfASandboxStaysThere(t *testing.T) {
 			t.Errorf("%s, on the host: %v, sent: %v", prepared.Facts().Method, err, prepared.Sent())
 		}
 	}
+	before := asked
 	if _, err := prepare().Send(t.Context(), []byte("{}"), nil, nil); err != nil {
 		t.Errorf("decided on anew: %v", err)
+	}
+	if asked != before {
+		t.Errorf("a call to a server that runs looked up %d times where it would start", asked-before)
 	}
 }
