@@ -29,8 +29,10 @@ func loadPolicy(s settings.Settings, log *slog.Logger) *policy.Policy {
 
 // checkMounts refuses folders that code must not see, also by links that servers could have made.
 func checkMounts(s settings.Settings) error {
-	quiet := slog.New(slog.DiscardHandler) // a policy that is wrong is said elsewhere
-	return s.CheckMounts(loadPolicy(s, quiet).NewEnforcer().WrittenMounts())
+	return s.CheckMounts(func() []string {
+		quiet := slog.New(slog.DiscardHandler) // a policy that is wrong is said elsewhere
+		return loadPolicy(s, quiet).NewEnforcer().WrittenMounts()
+	})
 }
 
 // A belowError leaves errors out of a log.

@@ -157,11 +157,13 @@ func clash(m spec.Mount, others []spec.Mount) error {
 
 // CheckMounts refuses folders that code must not see: the host's own folders,
 // the user's home as a whole, and where toolcell keeps its files and reads what
-// it allows. It also refuses links in written, which are folders that servers may write
-// to, and in those that code may.
-func (s Settings) CheckMounts(written []string) error {
-	if err := s.checkLinks(written); err != nil {
-		return s.Refuse("mounts", err)
+// it allows. It also refuses links in the folders that code or servers may write to; written
+// returns those of servers, and is called only if there are mounts.
+func (s Settings) CheckMounts(written func() []string) error {
+	if len(s.sources) > 0 {
+		if err := s.checkLinks(written()); err != nil {
+			return s.Refuse("mounts", err)
+		}
 	}
 	for _, m := range s.allMounts() {
 		if err := s.checkSource(m); err != nil {

@@ -82,7 +82,7 @@ func TestAbsentMountsAreNoMistake(t *testing.T) {
 	writeUserFile(t, "pids = 64\nmounts = ['~/there:/there', '~/disk/data:/data:rw']\n")
 	live, log := watched(t, "")
 	absent := live.Now()
-	if err := absent.CheckMounts(nil); err != nil || len(absent.Mounts) != 1 {
+	if err := absent.CheckMounts(noneWritten); err != nil || len(absent.Mounts) != 1 {
 		t.Fatalf("%+v, %v", absent.Mounts, err)
 	}
 	wantError("a file", absent, "~/.config/toolcell/config.toml:2: mounts: "+disk+" does not exist", hint+"; to run without mounts: toolcell settings unset mounts")
@@ -118,7 +118,7 @@ func TestAbsentMountsAreChecked(t *testing.T) {
 	} {
 		s, err := readFlags("--mounts", mounts)
 		if err == nil {
-			err = s.CheckMounts(nil)
+			err = s.CheckMounts(noneWritten)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", mounts, err, want)
@@ -153,10 +153,12 @@ func TestMountsFollowNoLinksOfSandboxes(t *testing.T) {
 	} {
 		s, err := readFlags("--mounts", mounts)
 		if err == nil {
-			err = s.CheckMounts([]string{in("shared"), in("missing")})
+			err = s.CheckMounts(func() []string { return []string{in("shared"), in("missing")} })
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "setting --mounts: ")) {
 			t.Errorf("%s: %v, want %s", mounts, err, want)
 		}
 	}
 }
+
+func noneWritten() []string { return nil }

@@ -121,12 +121,12 @@ func TestProjectsThatAreRefused(t *testing.T) {
 	s.Policy = ""
 	for target, refused := range map[string]bool{"/project": true, "/project/data": true, "/data": false, "/projects": false} {
 		s.Mounts = []spec.Mount{{Source: work, Target: target}}
-		err := s.CheckMounts(nil)
+		err := s.CheckMounts(noneWritten)
 		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "both use /project; give --project=off") {
 			t.Errorf("%s: %v", target, err)
 		}
 		s.Project = ProjectOff
-		if err := s.CheckMounts(nil); err != nil {
+		if err := s.CheckMounts(noneWritten); err != nil {
 			t.Errorf("%s, without the project: %v", target, err)
 		}
 		s.Project = ProjectRead

@@ -55,8 +55,8 @@ type Settings struct {
 	Proxy  mcpproxy.Options
 	Puller images.Puller
 
-	absent  []*absentMount // besides Mounts
-	sources []string       // of both, as they were named, with their links
+	absent  []*absentMount // which Mounts does not have
+	sources []string       // of Mounts and absent, as the user named them, with their links
 	src     sources
 	values  map[string]Value // of the settings that this command has
 }
