@@ -149,7 +149,7 @@ var onHost = []struct {
 }{
 	{text.Pattern(`(docker|podman|containerd|crio)\.sock`), "what can use the socket of a container service has all rights on the host"},
 	{text.Pattern(`/run/dbus|^unix:(path|abstract)=|/run/user/[0-9]+/bus$`), "it is D-Bus, by which a server can use other programs of your session or system"},
-	{text.Pattern(`keyring|[Kk]eychain|/run/user/[0-9]+/gnupg`), "it is a keychain, of which a sandbox cannot show one key alone"},
+	{text.Pattern(`keyring|[Kk]eychain|/run/user/[0-9]+/gnupg`), "it is a keychain, and a server that is shown one can read every key in it"},
 	{text.Pattern(`^/dev/`), "it is a device, such as one on USB, and a sandbox has none of this host's"},
 }
 

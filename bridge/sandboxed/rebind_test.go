@@ -97,7 +97,7 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-// rebinds reaches a name in each way that a server has, as often as it is told to.
+// rebinds connects to a name in every way that a server can, TIMES times each.
 const rebinds = `exec python3 -c 'import os, socket, ssl
 proxy = ("127.0.0.1", int(os.environ["https_proxy"].rpartition(":")[2]))
 insecure = ssl._create_unverified_context()
@@ -118,9 +118,9 @@ tried("by name, TLS", lambda: say(insecure.wrap_socket(to("tls.test", PORT), ser
 tried("by name, looked at", lambda: say(insecure.wrap_socket(to("rules.test", PORT), server_hostname="rules.test"), "GET /v1/x HTTP/1.1\r\nHost: rules.test:PORT\r\n\r\n"))
 tried("by name, tcp", lambda: say(to("any.test", PORT), "hello\n") or "closed")' 2>&1`
 
-// TestServersDoNotRebind: a host that the section allows has its addresses from its owner, who may be the
-// attacker. Whenever they change, and in whatever way the server goes there, none of this host's is reached:
-// each connection looks the name up once, and goes only where that said.
+// TestServersDoNotRebind: the owner of a host that the section allows may be the attacker, and chooses its
+// addresses. However they change, and however the server connects, it reaches none of this host's: each
+// connection looks the name up once, and goes only where that said.
 func TestServersDoNotRebind(t *testing.T) {
 	l := newLab(t)
 	trap, err := net.Listen("tcp", "0.0.0.0:0")
