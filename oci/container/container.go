@@ -9,6 +9,7 @@ package container
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"syscall"
@@ -39,6 +40,15 @@ type Container struct {
 	c       *libcontainer.Container
 	process *libcontainer.Process
 	uid     *host.IDSlot // of the code on the host; nil if it is shared
+
+	cgroup    cgroups.Manager // only to look at it: libcontainer has another, and removes it
+	cgroupErr error
+}
+
+func newContainer(c *libcontainer.Container, process *libcontainer.Process, uid *host.IDSlot) *Container {
+	s := &Container{c: c, process: process, uid: uid}
+	s.cgroup, s.cgroupErr = cgroupOf(c)
+	return s
 }
 
 // PID returns the id of the first process on the host, 0 if there is none.
@@ -67,14 +77,19 @@ func (s *Container) Wait() (Exit, error) {
 	return e, nil
 }
 
-// Cgroup returns the manager of the container's cgroup.
-func (s *Container) Cgroup() (cgroups.Manager, error) {
-	state, err := s.c.State()
+// Cgroup returns a manager of the container's cgroup.
+func (s *Container) Cgroup() (cgroups.Manager, error) { return s.cgroup, s.cgroupErr }
+
+// cgroupOf returns a manager of a container's cgroup. It has a copy of the paths, made while nothing else
+// uses them: libcontainer's own manager deletes from its map as it removes the cgroup, and others may look
+// at the cgroup then. Go ends a process that reads a map while another goroutine writes to it.
+func cgroupOf(c *libcontainer.Container) (cgroups.Manager, error) {
+	state, err := c.State()
 	if err != nil {
 		return nil, err
 	}
-	config := s.c.Config()
-	return manager.NewWithPaths(config.Cgroups, state.CgroupPaths)
+	config := c.Config()
+	return manager.NewWithPaths(config.Cgroups, maps.Clone(state.CgroupPaths))
 }
 
 // CgroupPersists reports whether the cgroup outlives the sandbox.

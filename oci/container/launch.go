@@ -139,7 +139,7 @@ func (r *Runtime) create(s *specs.Spec, h spec.Host, dir, id string, p *libconta
 		return c, fmt.Errorf("starting the sandbox: %w", err)
 	}
 	if h.Cgroup.Memory && !h.Cgroup.V2 {
-		m, err := (&Container{c: c, process: p}).Cgroup()
+		m, err := cgroupOf(c)
 		if err == nil {
 			err = LimitSocketBuffers(m, l)
 		}

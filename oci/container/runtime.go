@@ -206,7 +206,7 @@ func (r *Runtime) launchAlone(p spec.Process, streams Streams, lifeline *os.File
 		uid.Release()
 		return nil, err
 	}
-	return &Container{c, process, uid}, nil
+	return newContainer(c, process, uid), nil
 }
 
 // Pin limits a sandbox to cpus processors, all if 0, and leaves one processor to the host.

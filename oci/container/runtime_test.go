@@ -128,3 +128,41 @@ func TestWorkspaceOfAProgramThatEndsAtOnce(t *testing.T) {
 		t.Errorf("read %q, %v", b, err)
 	}
 }
+
+// TestCgroupIsLookedAtWhileItIsRemoved, as the end of a run's time may come then: the race detector would
+// see it.
+func TestCgroupIsLookedAtWhileItIsRemoved(t *testing.T) {
+	e := newTestRuntime(t)
+	h, err := e.Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := e.Start(spec.Process{Root: ocitest.HostRoot(t), Args: []string{"/bin/true"}}, Streams{}, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Lifeline.Close()
+	if _, err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	removed, looked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looked)
+		for {
+			if m, err := c.Cgroup(); err == nil {
+				_ = m.Path("pids")
+			}
+			select {
+			case <-removed:
+				return
+			default:
+			}
+		}
+	}()
+	err = c.Destroy()
+	close(removed)
+	<-looked
+	if err != nil {
+		t.Fatal(err)
+	}
+}
